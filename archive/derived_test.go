@@ -13,7 +13,6 @@ import (
 
 	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/audit"
-	"github.com/skein-threads/skein/audit/trail"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
@@ -265,7 +264,7 @@ func TestExportOfArchives(t *testing.T) {
 	}
 	other.clean()
 	steps := 0
-	if err := trail.Of(other.ctx, other.log, "acme", threadID(2), trail.Options{}, func(trail.Entry) error { steps++; return nil }); err != nil || steps < 12 {
+	if err := audit.Trail(other.ctx, other.log, "acme", threadID(2), audit.TrailOptions{}, func(audit.TrailEntry) error { steps++; return nil }); err != nil || steps < 12 {
 		t.Errorf("the trail has %d steps, %v", steps, err)
 	}
 }

@@ -11,8 +11,8 @@
 //
 // [Export] writes commits to a file as they are stored, [ReadFile] checks such a file, [Import]
 // writes it to another Skein, and [Witness] compares it with a log: what the log held once, it
-// must still hold. [Measure] reports the size of threads and tenants. Package trail tells the
-// history of one thread.
+// must still hold. [Measure] reports the size of threads and tenants. [Trail] tells the history of one
+// thread.
 //
 // # What it promises
 //
@@ -35,4 +35,17 @@
 // attacker who rewrites all of a thread's commits with new chains, or removes the last ones,
 // is detected only with a copy or a manifest that was kept elsewhere: see Witness, and
 // docs/audit.md.
+//
+// # The trail of a thread
+//
+// [Trail] tells the history of a thread to people: who did what to it, when and why. [DiffThread] says
+// what changed between two points of it. Both name the documents that changed, and in which fields
+// ([CompareDocuments]).
+//
+//   - It reads the log alone, and may run during writes. What readers see is folded by the same
+//     models as the stored documents.
+//   - Memory does not grow with the log, but holds the documents of the thread.
+//
+// They verify nothing. A commit that cannot be decoded is an entry that says
+// so, and changes nothing.
 package audit

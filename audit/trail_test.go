@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skein-threads/skein/audit/trail"
 	"github.com/skein-threads/skein/events"
 )
 
-func (h *house) trail(id string, o trail.Options) []trail.Entry {
+func (h *house) trail(id string, o TrailOptions) []TrailEntry {
 	h.t.Helper()
-	var out []trail.Entry
-	if err := trail.Of(h.ctx, h.log, "acme", id, o, func(e trail.Entry) error {
+	var out []TrailEntry
+	if err := Trail(h.ctx, h.log, "acme", id, o, func(e TrailEntry) error {
 		out = append(out, e)
 		return nil
 	}); err != nil {
@@ -37,7 +36,7 @@ func TestTrail(t *testing.T) {
 	h.by("bob", "thread.status", `{"threadId":"`+threadOne+`","data":{"to":"streaming","reason":"work"}}`)
 	h.by("bob", "thread.commit", `{"threadId":"`+threadOne+`","data":{"commands":[{"command":"thread.update","data":{"title":"two"}},{"command":"message.delete","data":{"itemId":"itm_u1"}}]}}`)
 
-	all := h.trail(threadOne, trail.Options{})
+	all := h.trail(threadOne, TrailOptions{})
 	if len(all) != 14 {
 		t.Fatalf("%d entries", len(all))
 	}
@@ -47,7 +46,7 @@ func TestTrail(t *testing.T) {
 		}
 	}
 	made := all[0]
-	if made.Command.Name != "thread.create" || len(made.Changes) != 1 || made.Changes[0].Model != "threads" || made.Changes[0].What != trail.Added {
+	if made.Command.Name != "thread.create" || len(made.Changes) != 1 || made.Changes[0].Model != "threads" || made.Changes[0].What != Added {
 		t.Errorf("%+v", made)
 	}
 	if doc := string(made.Changes[0].After); strings.Contains(doc, `"seq"`) || !strings.Contains(doc, `"title":"one"`) {
@@ -68,12 +67,12 @@ func TestTrail(t *testing.T) {
 		t.Errorf("not told: %v", want)
 	}
 	moved := all[11]
-	if moved.Actor != "bob" || moved.Move == nil || *moved.Move != (trail.Move{Entity: "thread", From: "open", To: "streaming", Reason: "work"}) {
+	if moved.Actor != "bob" || moved.Move == nil || *moved.Move != (TrailMove{Entity: "thread", From: "open", To: "streaming", Reason: "work"}) {
 		t.Errorf("%+v", moved)
 	}
 	title, gone := all[12], all[13]
 	if title.Command.Index != 1 || gone.Command.Index != 2 || title.Command.Name != "thread.update" || gone.Command.ID != title.Command.ID ||
-		len(gone.Changes) != 1 || gone.Changes[0].What != trail.Removed || !strings.Contains(string(gone.Changes[0].Before), "help") {
+		len(gone.Changes) != 1 || gone.Changes[0].What != Removed || !strings.Contains(string(gone.Changes[0].Before), "help") {
 		t.Errorf("%+v\n%+v", title, gone)
 	}
 	if ex := all[4]; ex.Type != events.ExecutionCreatedType || ex.Command.Name != "execution.create" {
@@ -81,16 +80,16 @@ func TestTrail(t *testing.T) {
 	}
 
 	for name, c := range map[string]struct {
-		o    trail.Options
+		o    TrailOptions
 		want int
 	}{
-		"by actor":     {trail.Options{Actor: "bob"}, 3},
-		"by type":      {trail.Options{Types: []events.Type{"thread.status.changed"}}, 3},
-		"by entity":    {trail.Options{Types: []events.Type{"thread.*", "step.*"}}, 6},
-		"by execution": {trail.Options{Execution: "exe_1"}, 5},
-		"by versions":  {trail.Options{From: 3, To: 5}, 3},
-		"by both":      {trail.Options{Actor: "bob", Types: []events.Type{"message.*"}}, 1},
-		"of nobody":    {trail.Options{Actor: "eve"}, 0},
+		"by actor":     {TrailOptions{Actor: "bob"}, 3},
+		"by type":      {TrailOptions{Types: []events.Type{"thread.status.changed"}}, 3},
+		"by entity":    {TrailOptions{Types: []events.Type{"thread.*", "step.*"}}, 6},
+		"by execution": {TrailOptions{Execution: "exe_1"}, 5},
+		"by versions":  {TrailOptions{From: 3, To: 5}, 3},
+		"by both":      {TrailOptions{Actor: "bob", Types: []events.Type{"message.*"}}, 1},
+		"of nobody":    {TrailOptions{Actor: "eve"}, 0},
 	} {
 		if got := h.trail(threadOne, c.o); len(got) != c.want {
 			t.Errorf("%s: %d entries, want %d: %+v", name, len(got), c.want, got)
@@ -104,15 +103,15 @@ func TestTrailRefuses(t *testing.T) {
 	h := newHouse(t)
 	h.fill(threadOne)
 	for id, code := range map[string]events.Code{"*": events.InvalidRequest, ">": events.InvalidRequest, "T-x.y": events.InvalidRequest, threadTwo: events.NotFound} {
-		tell := func(trail.Entry) error { return errors.New("told") }
-		if err := trail.Of(h.ctx, h.log, "acme", id, trail.Options{}, tell); !errors.Is(err, &events.Error{Code: code}) {
+		tell := func(TrailEntry) error { return errors.New("told") }
+		if err := Trail(h.ctx, h.log, "acme", id, TrailOptions{}, tell); !errors.Is(err, &events.Error{Code: code}) {
 			t.Errorf("trail of %s: %v", id, err)
 		}
-		if _, err := trail.Diff(h.ctx, h.log, "acme", id, trail.Point{Start: true}, trail.Point{}); !errors.Is(err, &events.Error{Code: code}) {
+		if _, err := DiffThread(h.ctx, h.log, "acme", id, TrailPoint{Start: true}, TrailPoint{}); !errors.Is(err, &events.Error{Code: code}) {
 			t.Errorf("diff of %s: %v", id, err)
 		}
 	}
-	if _, err := trail.Resolve(h.ctx, h.log, "acme", "key:nobody's"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if _, err := ResolveThread(h.ctx, h.log, "acme", "key:nobody's"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		t.Error(err)
 	}
 }
@@ -122,11 +121,11 @@ func TestDiff(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
-	before := h.trail(threadOne, trail.Options{})
+	before := h.trail(threadOne, TrailOptions{})
 	h.do("thread.update", `{"threadId":"`+threadOne+`","data":{"title":"two","metadata":{"a/b":1}}}`)
 	h.do("message.delete", `{"threadId":"`+threadOne+`","data":{"itemId":"itm_u1"}}`)
 
-	span, err := trail.Diff(h.ctx, h.log, "acme", threadOne, trail.Point{Version: 10}, trail.Point{})
+	span, err := DiffThread(h.ctx, h.log, "acme", threadOne, TrailPoint{Version: 10}, TrailPoint{})
 	if err != nil || span.From != 10 || span.To != 12 {
 		t.Fatal(span, err)
 	}
@@ -138,7 +137,7 @@ func TestDiff(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"threads ": trail.Changed, "threads/title": `"one" "two"`, "threads/metadata": ` {"a/b":1}`, "items itm_u1": trail.Removed,
+		"threads ": Changed, "threads/title": `"one" "two"`, "threads/metadata": ` {"a/b":1}`, "items itm_u1": Removed,
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
@@ -153,19 +152,19 @@ func TestDiff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	timed, err := trail.Diff(h.ctx, h.log, "acme", threadOne, trail.Point{Time: at}, trail.Point{Version: 11})
+	timed, err := DiffThread(h.ctx, h.log, "acme", threadOne, TrailPoint{Time: at}, TrailPoint{Version: 11})
 	if err != nil || timed.From != 10 || timed.To != 11 || len(timed.Changes) != 1 {
 		t.Errorf("%+v, %v", timed, err)
 	}
-	whole, err := trail.Diff(h.ctx, h.log, "acme", threadOne, trail.Point{Start: true}, trail.Point{Version: 1})
-	if err != nil || whole.From != 0 || whole.To != 1 || len(whole.Changes) != 1 || whole.Changes[0].What != trail.Added {
+	whole, err := DiffThread(h.ctx, h.log, "acme", threadOne, TrailPoint{Start: true}, TrailPoint{Version: 1})
+	if err != nil || whole.From != 0 || whole.To != 1 || len(whole.Changes) != 1 || whole.Changes[0].What != Added {
 		t.Errorf("%+v, %v", whole, err)
 	}
-	same, err := trail.Diff(h.ctx, h.log, "acme", threadOne, trail.Point{Version: 5}, trail.Point{Version: 5})
+	same, err := DiffThread(h.ctx, h.log, "acme", threadOne, TrailPoint{Version: 5}, TrailPoint{Version: 5})
 	if err != nil || len(same.Changes) != 0 {
 		t.Errorf("%+v, %v", same, err)
 	}
-	if _, err := trail.Diff(h.ctx, h.log, "acme", threadOne, trail.Point{Version: 1}, trail.Point{Version: 99}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+	if _, err := DiffThread(h.ctx, h.log, "acme", threadOne, TrailPoint{Version: 1}, TrailPoint{Version: 99}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 		t.Error(err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
-	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/schema/arguments"
 )
@@ -22,7 +22,7 @@ func (s *Server) startDefinitions(background context.Context, progress *buckets.
 	if err != nil {
 		return nil, err
 	}
-	list := definitions.New(log, definitions.Config{Defined: s.work.definedBy, Shown: progress.Seq}, s.logger)
+	list := query.NewDefinitions(log, query.DefinitionsConfig{Defined: s.work.definedBy, Shown: progress.Seq}, s.logger)
 	s.running.Go(func() {
 		if err := list.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("cannot watch the changes of definitions any more; they are read again at intervals")
@@ -35,7 +35,7 @@ func (s *Server) startDefinitions(background context.Context, progress *buckets.
 type defined struct {
 	s    *Server
 	log  *eventlog.Log
-	list *definitions.Definitions
+	list *query.Definitions
 }
 
 // Policy implements commands.Definitions.
@@ -46,7 +46,7 @@ func (d *defined) Policy(ctx context.Context, tenant, agent string) (events.Poli
 	if d.list.Absent(tenant, events.AgentKind, agent) {
 		return "", nil
 	}
-	def, _, err := definitions.Load[events.AgentDefinition](ctx, d.list, tenant, events.AgentKind, agent)
+	def, _, err := query.LoadDefinition[events.AgentDefinition](ctx, d.list, tenant, events.AgentKind, agent)
 	if events.IsNotFound(err) {
 		return "", nil
 	}
@@ -118,7 +118,7 @@ func (d *defined) policy(ctx context.Context, tenant, name string, all bool) (*e
 	if d.list.Absent(tenant, events.PolicyKind, name) {
 		return nil, nil
 	}
-	def, _, err := definitions.Load[events.PolicyDefinition](ctx, d.list, tenant, events.PolicyKind, name)
+	def, _, err := query.LoadDefinition[events.PolicyDefinition](ctx, d.list, tenant, events.PolicyKind, name)
 	switch {
 	case events.IsNotFound(err):
 		return nil, nil
@@ -134,7 +134,7 @@ func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(ev
 	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {
 		return nil, err
 	}
-	def, _, err := definitions.Load[events.ContextDefinition](ctx, d.list, tenant, events.ContextKind, name)
+	def, _, err := query.LoadDefinition[events.ContextDefinition](ctx, d.list, tenant, events.ContextKind, name)
 	if err != nil {
 		return nil, err
 	}

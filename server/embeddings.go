@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/build"
-	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
 	"github.com/skein-threads/skein/service"
@@ -28,11 +28,11 @@ const (
 type embeddings struct {
 	server      *Server
 	log         *eventlog.Log
-	definitions *definitions.Definitions
+	definitions *query.Definitions
 }
 
 // serveEmbeddings serves the requests for embeddings. A process that runs no agents has no endpoints.
-func (s *Server) serveEmbeddings(log *eventlog.Log, definitions *definitions.Definitions) (err error) {
+func (s *Server) serveEmbeddings(log *eventlog.Log, definitions *query.Definitions) (err error) {
 	e := &embeddings{s, log, definitions}
 	s.embeddings, err = service.Serve(s.clients, s.cfg.Names, service.Endpoint{
 		Name: "skein-embeddings", Description: "Embeddings by the endpoints of models", Kind: events.KindFile, Pattern: "*.model.*", Version: s.cfg.Version, Build: build.This().Metadata(),
@@ -100,7 +100,7 @@ const mostCounted = 1 << 40
 // model returns a model that embeds texts, also one that another process has just defined.
 func (e *embeddings) model(ctx context.Context, tenant, name string) (m runtime.Model, _ error) {
 	load := func() (events.ModelDefinition, error) {
-		def, _, err := definitions.Load[events.ModelDefinition](ctx, e.definitions, tenant, events.ModelKind, name)
+		def, _, err := query.LoadDefinition[events.ModelDefinition](ctx, e.definitions, tenant, events.ModelKind, name)
 		return def, err
 	}
 	if !events.Pattern(events.PatternName).MatchString(name) {

@@ -15,7 +15,6 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
@@ -104,7 +103,7 @@ func (r *running) HasReactor(name string) bool {
 }
 
 // startRunning starts the workers of executions and of effects.
-func (s *Server) startRunning(background context.Context, dispatcher *commands.Dispatcher, queries *query.Queries, definitions *definitions.Definitions) error {
+func (s *Server) startRunning(background context.Context, dispatcher *commands.Dispatcher, queries *query.Queries, definitions *query.Definitions) error {
 	log, err := s.open("runs")
 	if err != nil {
 		return err

@@ -51,9 +51,9 @@ func narrow() map[string][]string {
 		"threads/threadmcp":   {"client", "events", "internal/form", "internal/rpcline", "threads/threadtools", "schema/arguments"},
 		"api/natsagents":      {"client", "events", "quota", "runview", "api/runstream", "internal/attachment", "internal/form"},
 		"api/acp":             {"client", "events", "runview", "api/runstream", "internal/attachment", "internal/form", "internal/rpcline"},
-		"cmd/skein/cli":       {"client", "connect", "events", "internal/build", "internal/eventtext", "internal/suggest", "cmd/skein/importer"},
+		"cmd/skein/cli":       {"client", "connect", "events", "internal/build", "internal/eventtext", "internal/openaichat", "internal/suggest", "schema"},
 		"cmd/skein/user": {"cmd/skein/cli", "client", "events", "schema", "threads",
-			"api/acp", "internal/eventtext", "internal/suggest", "threads/threadmcp", "cmd/skein/importer"},
+			"api/acp", "internal/eventtext", "internal/suggest", "threads/threadmcp"},
 	}
 }
 
@@ -61,13 +61,12 @@ func narrow() map[string][]string {
 // room that their product files may import.
 func layers() map[string][]string {
 	return map[string][]string{
-		"projections/documents":   {},
-		"projections/buckets":     {"projections/documents"},
-		"projections/definitions": {"projections/documents", "projections/buckets"},
-		"projections/query":       {"projections/documents", "projections/buckets", "projections/definitions"},
-		"projections/rebuild":     {"projections/documents", "projections/buckets"},
-		"projections/cleanup":     {"projections/documents", "projections/buckets"},
-		"projections":             {"projections/documents", "projections/buckets", "projections/rebuild", "projections/cleanup"},
+		"projections/documents": {},
+		"projections/buckets":   {"projections/documents"},
+		"projections/query":     {"projections/documents", "projections/buckets"},
+		"projections/rebuild":   {"projections/documents", "projections/buckets"},
+		"projections/cleanup":   {"projections/documents", "projections/buckets"},
+		"projections":           {"projections/documents", "projections/buckets", "projections/rebuild", "projections/cleanup"},
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skein-threads/skein/cmd/skein/importer"
+	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/openaichat"
 	"github.com/skein-threads/skein/schema"
@@ -190,7 +190,7 @@ func FuzzRead(f *testing.F) {
 					t.Fatalf("a message that no item may hold: %v", item.Check())
 				}
 			}
-			if err := importer.Check(check, "acme", rec.Conversation); err != nil && len(raw) < 1000 {
+			if err := cli.CheckConversation(check, "acme", rec.Conversation); err != nil && len(raw) < 1000 {
 				t.Fatalf("a small conversation cannot be planned: %v", err)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -68,7 +67,7 @@ func orMissing(doc *events.Definition, ref events.DefinitionRef, err error) (*ev
 	return doc, err
 }
 
-func (q *Queries) definitions() definitions.Source { return definitions.NewSource(q.log, q.models) }
+func (q *Queries) definitions() DefinitionSource { return NewDefinitionSource(q.log, q.models) }
 
 // awaitDefinitions waits for the sequence that a query of definitions names.
 func awaitDefinitions(a *asking, fresh events.Fresh, fromLog bool) error {

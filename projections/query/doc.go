@@ -25,16 +25,16 @@
 // thread's log up to the sequence of its own document says. So nothing is stored for a cold
 // thread, neither here nor in the object store, and there is nothing that could be lost.
 //
-//	frozen     archive.Freezer marks a thread's own document
-//	removed    some minutes later, when the mark is certainly on the disk, its other documents go
-//	read       queries fold its log, and keep some of these folds in memory
-//	written    the runner folds it, writes its documents, and takes the mark off
+//		frozen     archive.Freezer marks a thread's own document
+//		removed    some minutes later, when the mark is certainly on the disk, its other documents go
+//		read       queries fold its log, and keep some of these folds in memory
+//		written    the runner folds it, writes its documents, and takes the mark off
 //
-//   - A fold shows exactly what the documents showed: it is bound to the sequence of the thread's
-//     own document, and refused if a copy of the log does not show that yet.
-//   - Threads that are folded at once are bounded, and shared fairly between tenants.
-//   - Memory for folds is bounded in bytes. A thread is folded once for all who ask for it at
-//     the same time.
+//	  - A fold shows exactly what the documents showed: it is bound to the sequence of the thread's
+//	    own document, and refused if a copy of the log does not show that yet.
+//	  - Threads that are folded at once are bounded, and shared fairly between tenants.
+//	  - Memory for folds is bounded in bytes. A thread is folded once for all who ask for it at
+//	    the same time.
 //
 // # The list of threads
 //
@@ -47,9 +47,22 @@
 // It stores nothing and follows nothing: what follows the bucket of threads applies each update. What
 // it shows may be behind the documents.
 //
+// # Definitions
+//
+// [Definitions] reads the definitions of tenants: models, prompts, tools, agents and contexts.
+//
+//   - It returns what a definition is now from memory where it can, and is
+//     told of changes by the bucket itself. What it returns may lag behind the log by
+//     as much as the read model does, which is usually milliseconds.
+//   - A definition with its version never changes: a run that notes the version can ask
+//     for just that one, also when it was removed since.
+//
+// It changes no definition: the command definition.apply does. It does not know what a
+// definition is used for.
+//
 // # What may enter
 //
 // One file for each kind of query, and the code that several of them share. It imports
-// what is below the runner (projections/buckets, documents and definitions), and not the
+// what is below the runner (projections/buckets and documents), and not the
 // runner: any process can answer queries.
 package query

@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/egress"
@@ -22,7 +22,7 @@ import (
 
 // Config configures a Directory. Definitions, Registry, Conn and Names are required.
 type Config struct {
-	Definitions *definitions.Definitions
+	Definitions *query.Definitions
 	Registry    *runtime.Registry
 	BuiltIn     []runtime.Tool // where neither the tenant nor Registry has a tool of that name
 	Conn        *nats.Conn
@@ -148,7 +148,7 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 // answers without a prompt and tools, or a reactor, which may call every tool. It returns nil
 // and a not_found if there is none.
 func (d *Directory) defined(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
-	def, version, err := definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+	def, version, err := query.LoadDefinition[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
 	if events.IsNotFound(err) {
 		alone := &runtime.Agent{Name: name}
 		alone.A, err = d.side(ctx, tenant, alone, events.AgentSide{Model: name}, nil)
@@ -198,7 +198,7 @@ func (d *Directory) defined(ctx context.Context, tenant, name string) (*runtime.
 func (d *Directory) skills(ctx context.Context, tenant string, a *runtime.Agent, names []string) ([]runtime.Skill, error) {
 	var list []runtime.Skill
 	for _, name := range names {
-		def, version, err := definitions.Load[events.SkillDefinition](ctx, d.cfg.Definitions, tenant, events.SkillKind, name)
+		def, version, err := query.LoadDefinition[events.SkillDefinition](ctx, d.cfg.Definitions, tenant, events.SkillKind, name)
 		if err != nil {
 			return nil, err
 		}
@@ -327,7 +327,7 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		s.MaxSteps = *def.MaxSteps
 	}
 	if def.Model != "" {
-		m, version, err := definitions.Load[events.ModelDefinition](ctx, d.cfg.Definitions, tenant, events.ModelKind, def.Model)
+		m, version, err := query.LoadDefinition[events.ModelDefinition](ctx, d.cfg.Definitions, tenant, events.ModelKind, def.Model)
 		if err != nil {
 			return s, err
 		}
@@ -335,7 +335,7 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		m = m.WithDefaults()
 		s.Model = modelOf(m)
 		for _, name := range m.Fallback {
-			other, version, err := definitions.Load[events.ModelDefinition](ctx, d.cfg.Definitions, tenant, events.ModelKind, name)
+			other, version, err := query.LoadDefinition[events.ModelDefinition](ctx, d.cfg.Definitions, tenant, events.ModelKind, name)
 			if err != nil {
 				return s, err
 			}
@@ -351,7 +351,7 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		return s, err
 	}
 	if def.Prompt != "" {
-		p, version, err := definitions.Load[events.PromptDefinition](ctx, d.cfg.Definitions, tenant, events.PromptKind, def.Prompt)
+		p, version, err := query.LoadDefinition[events.PromptDefinition](ctx, d.cfg.Definitions, tenant, events.PromptKind, def.Prompt)
 		if err != nil {
 			return s, err
 		}

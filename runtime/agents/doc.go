@@ -14,6 +14,6 @@
 //
 // # What it does not
 //
-// It does not store definitions (see definitions.Definitions, whose reads may lag by a
+// It does not store definitions (see query.Definitions, whose reads may lag by a
 // moment), and it does not know whether a process serves a name until it asks.
 package agents

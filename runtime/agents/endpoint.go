@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
 )
@@ -17,7 +17,7 @@ func (d *Directory) reactorOf(ctx context.Context, tenant string, a *runtime.Age
 	if name == "" || d.cfg.Definitions.Absent(tenant, events.ReactorKind, name) {
 		return nil, nil
 	}
-	def, version, err := definitions.Load[events.ReactorDefinition](ctx, d.cfg.Definitions, tenant, events.ReactorKind, name)
+	def, version, err := query.LoadDefinition[events.ReactorDefinition](ctx, d.cfg.Definitions, tenant, events.ReactorKind, name)
 	if events.IsNotFound(err) {
 		return nil, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 )
 
 // Parameters returns the JSON Schema of the arguments of a tool that an agent calls, or, if the
@@ -16,7 +16,7 @@ func (r *Roster) Parameters(ctx context.Context, tenant, agent, tool string) (pa
 	if calls, err := r.calls(ctx, tenant, agent, tool); err != nil || !calls {
 		return nil, false, err
 	}
-	def, _, err := definitions.Load[events.ToolDefinition](ctx, r.Definitions, tenant, events.ToolKind, tool)
+	def, _, err := query.LoadDefinition[events.ToolDefinition](ctx, r.Definitions, tenant, events.ToolKind, tool)
 	switch {
 	case events.IsNotFound(err):
 		return r.own(tool)
@@ -52,7 +52,7 @@ func (r *Roster) calls(ctx context.Context, tenant, agent, tool string) (bool, e
 	if agent == "" {
 		return true, nil
 	}
-	def, _, err := definitions.Load[events.AgentDefinition](ctx, r.Definitions, tenant, events.AgentKind, agent)
+	def, _, err := query.LoadDefinition[events.AgentDefinition](ctx, r.Definitions, tenant, events.AgentKind, agent)
 	if events.IsNotFound(err) { // a reactor may call every tool
 		return true, nil
 	}
@@ -67,8 +67,8 @@ func (r *Roster) calls(ctx context.Context, tenant, agent, tool string) (bool, e
 
 // Lists reports whether an agent's definition lists a tool, or the MCP server that has it. The
 // agent of no definition lists none.
-func Lists(ctx context.Context, d *definitions.Definitions, tenant, agent, tool string) (bool, error) {
-	def, _, err := definitions.Load[events.AgentDefinition](ctx, d, tenant, events.AgentKind, agent)
+func Lists(ctx context.Context, d *query.Definitions, tenant, agent, tool string) (bool, error) {
+	def, _, err := query.LoadDefinition[events.AgentDefinition](ctx, d, tenant, events.AgentKind, agent)
 	if events.IsNotFound(err) {
 		return false, nil
 	}
@@ -89,7 +89,7 @@ func Lists(ctx context.Context, d *definitions.Definitions, tenant, agent, tool 
 	if _, err := d.Get(ctx, tenant, events.ToolKind, tool); !events.IsNotFound(err) { // it is a tool of its own
 		return false, err
 	}
-	of, _, err := definitions.Load[events.ToolDefinition](ctx, d, tenant, events.ToolKind, server)
+	of, _, err := query.LoadDefinition[events.ToolDefinition](ctx, d, tenant, events.ToolKind, server)
 	if events.IsNotFound(err) {
 		return false, nil
 	}

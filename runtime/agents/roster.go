@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
 )
 
 // Roster knows who serves what a tenant's definitions need. It finds reactors and tools as a
 // Directory does, and calls nothing. It is safe for concurrent use.
 type Roster struct {
-	Definitions *definitions.Definitions
+	Definitions *query.Definitions
 	Presence    *Presence
 	Registry    *runtime.Registry // of this process; nil: it runs no agents
 	BuiltIn     []runtime.Tool
@@ -44,7 +44,7 @@ func (r *Roster) Workers(ctx context.Context, tenant string, of events.Definitio
 func (r *Roster) reactors(ctx context.Context, tenant string, of events.DefinitionRef) ([]string, error) {
 	switch of.Kind {
 	case events.AgentKind:
-		def, _, err := definitions.Load[events.AgentDefinition](ctx, r.Definitions, tenant, of.Kind, of.Name)
+		def, _, err := query.LoadDefinition[events.AgentDefinition](ctx, r.Definitions, tenant, of.Kind, of.Name)
 		if events.IsNotFound(err) {
 			return r.side(ctx, tenant, events.AgentSide{Model: of.Name}, of.Name)
 		}
@@ -65,7 +65,7 @@ func (r *Roster) reactors(ctx context.Context, tenant string, of events.Definiti
 		slices.Sort(both)
 		return slices.Compact(both), nil
 	case events.ModelKind:
-		def, _, err := definitions.Load[events.ModelDefinition](ctx, r.Definitions, tenant, of.Kind, of.Name)
+		def, _, err := query.LoadDefinition[events.ModelDefinition](ctx, r.Definitions, tenant, of.Kind, of.Name)
 		return []string{def.WithDefaults().Reactor}, err
 	case events.ReactorKind:
 		return []string{of.Name}, nil
@@ -78,7 +78,7 @@ func (r *Roster) reactors(ctx context.Context, tenant string, of events.Definiti
 func (r *Roster) side(ctx context.Context, tenant string, def events.AgentSide, other string) ([]string, error) {
 	name := def.Reactor
 	if name == "" && def.Model != "" {
-		m, _, err := definitions.Load[events.ModelDefinition](ctx, r.Definitions, tenant, events.ModelKind, def.Model)
+		m, _, err := query.LoadDefinition[events.ModelDefinition](ctx, r.Definitions, tenant, events.ModelKind, def.Model)
 		switch {
 		case err == nil:
 			name = m.WithDefaults().Reactor
@@ -134,7 +134,7 @@ func (r *Roster) onNATS(ctx context.Context, w events.Worker) (events.Worker, er
 
 // ofTool returns who serves a tool; nobody has to if it is an agent, or a person.
 func (r *Roster) ofTool(ctx context.Context, tenant, name string) ([]events.Worker, error) {
-	def, _, err := definitions.Load[events.ToolDefinition](ctx, r.Definitions, tenant, events.ToolKind, name)
+	def, _, err := query.LoadDefinition[events.ToolDefinition](ctx, r.Definitions, tenant, events.ToolKind, name)
 	if events.IsNotFound(err) && r.HasTool(name) { // which needs no definition
 		def, err = events.ToolDefinition{Name: name, Type: events.GoTool}, nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
@@ -74,7 +74,7 @@ func (d *Directory) find(ctx context.Context, tenant string, names []string) []f
 	for i, name := range names {
 		f := &all[i]
 		var def events.ToolDefinition
-		def, f.version, f.err = definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
+		def, f.version, f.err = query.LoadDefinition[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
 		if events.IsNotFound(f.err) {
 			if own, err := d.goTool(name); err == nil { // which needs no definition
 				f.tools, f.err = []runtime.Tool{own}, nil
@@ -112,7 +112,7 @@ func (d *Directory) Served(ctx context.Context, tenant string, worker events.Wai
 // down reports whether the MCP server of a tenant's definition is down. Whatever else is wrong, as
 // that it is no longer defined, a run finds out when it goes on.
 func (d *Directory) down(ctx context.Context, tenant, tool string) bool {
-	def, _, err := definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, tool)
+	def, _, err := query.LoadDefinition[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, tool)
 	if err != nil || def.Server == nil {
 		return err != nil && !events.IsNotFound(err)
 	}

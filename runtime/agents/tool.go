@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -16,7 +16,7 @@ import (
 
 // tool returns a tool that the tenant defines, and the definition's version.
 func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool, int64, error) {
-	def, version, err := definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
+	def, version, err := query.LoadDefinition[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
 	if err != nil {
 		return nil, 0, err
 	}

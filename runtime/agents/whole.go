@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
 )
@@ -15,7 +15,7 @@ import (
 // tools returns the tools of a tenant's definition: one, or those of a whole MCP
 // server. It also returns the definition's version.
 func (d *Directory) tools(ctx context.Context, tenant, name string) ([]runtime.Tool, int64, error) {
-	def, version, err := definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
+	def, version, err := query.LoadDefinition[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
 	if err != nil {
 		return nil, 0, err
 	}

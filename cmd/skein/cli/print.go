@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/skein-threads/skein/cmd/skein/importer"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/eventtext"
 )
@@ -87,7 +86,7 @@ func (a *App) Colour(stream any) bool {
 }
 
 // PrintSummary prints the totals of an import.
-func (a *App) PrintSummary(asJSON bool, s importer.Summary) error {
+func (a *App) PrintSummary(asJSON bool, s ImportSummary) error {
 	if asJSON {
 		return a.PrintJSON(s)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/skein-threads/skein/audit/trail"
+	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
 )
@@ -44,34 +44,34 @@ func (a *app) auditDiff() *cobra.Command {
 }
 
 // parsePoint parses a version or a time of a thread.
-func parsePoint(flag, text string) (trail.Point, error) {
+func parsePoint(flag, text string) (audit.TrailPoint, error) {
 	if text == "" {
-		return trail.Point{}, nil
+		return audit.TrailPoint{}, nil
 	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		if n < 0 {
-			return trail.Point{}, cli.WrongUsage("%s: a version is 0 or more", flag)
+			return audit.TrailPoint{}, cli.WrongUsage("%s: a version is 0 or more", flag)
 		}
-		return trail.Point{Version: n, Start: n == 0}, nil
+		return audit.TrailPoint{Version: n, Start: n == 0}, nil
 	}
 	at, err := events.ParseTime(text)
 	if err != nil {
-		return trail.Point{}, cli.WrongUsage("%s: %v", flag, err)
+		return audit.TrailPoint{}, cli.WrongUsage("%s: %v", flag, err)
 	}
-	return trail.Point{Time: at}, nil
+	return audit.TrailPoint{Time: at}, nil
 }
 
-func (a *app) diff(ctx context.Context, r *remote, ref string, from, to trail.Point) error {
+func (a *app) diff(ctx context.Context, r *remote, ref string, from, to audit.TrailPoint) error {
 	log, closeLog, err := r.openLog()
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	id, err := trail.Resolve(ctx, log, r.Tenant, ref)
+	id, err := audit.ResolveThread(ctx, log, r.Tenant, ref)
 	if err != nil {
 		return err
 	}
-	span, err := trail.Diff(ctx, log, r.Tenant, id, from, to)
+	span, err := audit.DiffThread(ctx, log, r.Tenant, id, from, to)
 	if err != nil {
 		return err
 	}

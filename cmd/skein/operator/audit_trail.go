@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"github.com/skein-threads/skein/audit/trail"
+	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/eventtext"
@@ -16,7 +16,7 @@ import (
 
 func (a *app) auditTrail() *cobra.Command {
 	r := &remote{}
-	var o trail.Options
+	var o audit.TrailOptions
 	var types []string
 	cmd := &cobra.Command{
 		Use: "trail THREAD", Short: "Show who did what to a thread, when and why, and what changed", Args: cobra.ExactArgs(1),
@@ -43,17 +43,17 @@ func (a *app) auditTrail() *cobra.Command {
 	return cmd
 }
 
-func (a *app) trail(ctx context.Context, r *remote, ref string, o trail.Options) error {
+func (a *app) trail(ctx context.Context, r *remote, ref string, o audit.TrailOptions) error {
 	log, closeLog, err := r.openLog()
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	id, err := trail.Resolve(ctx, log, r.Tenant, ref)
+	id, err := audit.ResolveThread(ctx, log, r.Tenant, ref)
 	if err != nil {
 		return err
 	}
-	return trail.Of(ctx, log, r.Tenant, id, o, func(e trail.Entry) error {
+	return audit.Trail(ctx, log, r.Tenant, id, o, func(e audit.TrailEntry) error {
 		if r.JSON {
 			return a.PrintJSON(e)
 		}
@@ -63,7 +63,7 @@ func (a *app) trail(ctx context.Context, r *remote, ref string, o trail.Options)
 }
 
 // trailText formats an entry of a trail, on a few lines.
-func trailText(e trail.Entry) string {
+func trailText(e audit.TrailEntry) string {
 	var b strings.Builder
 	if e.Broken != "" {
 		fmt.Fprintf(&b, "commit %d cannot be read: %s\n", e.Seq, eventtext.Printable(e.Broken, false))
@@ -105,12 +105,12 @@ func trailText(e trail.Entry) string {
 }
 
 // changeText formats the change of a document.
-func changeText(b *strings.Builder, indent string, c trail.Change) {
+func changeText(b *strings.Builder, indent string, c audit.TrailChange) {
 	name := strings.TrimSpace(c.Model + " " + c.ID)
 	switch c.What {
-	case trail.Added:
+	case audit.Added:
 		fmt.Fprintf(b, "%s+ %s  %s\n", indent, name, eventtext.Brief(string(c.After), eventtext.Width))
-	case trail.Removed:
+	case audit.Removed:
 		fmt.Fprintf(b, "%s- %s  %s\n", indent, name, eventtext.Brief(string(c.Before), eventtext.Width))
 	}
 	for _, f := range c.Fields {
@@ -120,7 +120,7 @@ func changeText(b *strings.Builder, indent string, c trail.Change) {
 
 // fieldText formats a field before and after: of an edited text, what was removed and
 // inserted, with a little context.
-func fieldText(f trail.Field) string {
+func fieldText(f audit.TrailField) string {
 	switch {
 	case f.Before == nil:
 		return "+ " + eventtext.Brief(eventtext.Plain(f.After), eventtext.Width)

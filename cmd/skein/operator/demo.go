@@ -16,7 +16,6 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/cmd/skein/importer"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/server"
 )
@@ -72,7 +71,7 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 		return err
 	}
 	if o.json {
-		sum, err := importer.Import(ctx, c, sources, importer.Options{})
+		sum, err := cli.ImportConversations(ctx, c, sources, cli.ImportOptions{})
 		if err != nil {
 			return err
 		}
@@ -94,15 +93,15 @@ func (a *app) stayDemo(ctx context.Context, c *client.Client, at server.Addresse
 	return nil
 }
 
-func sampleSources() ([]importer.Source, error) {
+func sampleSources() ([]cli.ImportSource, error) {
 	entries, err := samples.ReadDir("samples")
 	if err != nil {
 		return nil, err
 	}
-	var out []importer.Source
+	var out []cli.ImportSource
 	for _, e := range entries {
 		name := path.Join("samples", e.Name())
-		out = append(out, importer.Source{Name: name, Open: func() (io.ReadCloser, error) {
+		out = append(out, cli.ImportSource{Name: name, Open: func() (io.ReadCloser, error) {
 			raw, err := samples.ReadFile(name)
 			return io.NopCloser(bytes.NewReader(raw)), err
 		}})
@@ -111,7 +110,7 @@ func sampleSources() ([]importer.Source, error) {
 }
 
 // showDemo runs the steps of the demo.
-func (a *app) showDemo(ctx context.Context, c *client.Client, at server.Addresses, sources []importer.Source) error {
+func (a *app) showDemo(ctx context.Context, c *client.Client, at server.Addresses, sources []cli.ImportSource) error {
 	a.say("A whole Skein runs in this process: NATS at %s, metrics at %s/metrics.", at.NATS, at.HTTP)
 	a.say("Six conversations become threads. Their timelines, live:\n")
 	sum, err := a.importAndTail(ctx, c, sources)
@@ -148,19 +147,19 @@ const demoLines = 40
 
 // importAndTail imports while it prints the timeline, and returns when the timeline has
 // shown everything imported.
-func (a *app) importAndTail(ctx context.Context, c *client.Client, sources []importer.Source) (importer.Summary, error) {
+func (a *app) importAndTail(ctx context.Context, c *client.Client, sources []cli.ImportSource) (cli.ImportSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // a demo must end
 	defer cancel()
 	line, err := c.Timeline(ctx, client.SubscribeOptions{From: client.Now()})
 	if err != nil {
-		return importer.Summary{}, err
+		return cli.ImportSummary{}, err
 	}
 	defer line.Close()
-	var sum importer.Summary
+	var sum cli.ImportSummary
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		sum, err = importer.Import(ctx, c, sources, importer.Options{Parallel: 2})
+		sum, err = cli.ImportConversations(ctx, c, sources, cli.ImportOptions{Parallel: 2})
 		done <- err
 	}()
 	moving := make(chan events.Event)

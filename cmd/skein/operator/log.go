@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/skein-threads/skein/audit/trail"
+	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
@@ -92,7 +92,7 @@ func (r *remote) oneOrAll(everyone bool, threads []string) error {
 func (r *remote) resolve(ctx context.Context, log *eventlog.Log, refs []string) ([]string, error) {
 	var ids []string
 	for _, ref := range refs {
-		id, err := trail.Resolve(ctx, log, r.Tenant, ref)
+		id, err := audit.ResolveThread(ctx, log, r.Tenant, ref)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/importer"
 )
 
 func (a *app) importCommand() *cobra.Command {
@@ -41,7 +40,7 @@ func (a *app) importCommand() *cobra.Command {
 
 // files is what is imported, and how much of it has been read.
 type files struct {
-	sources []importer.Source
+	sources []cli.ImportSource
 	bytes   int64 // of all of them; 0 if unknown
 	read    atomic.Int64
 }
@@ -54,7 +53,7 @@ func (a *app) openFiles(names []string) *files {
 		if known = known && err == nil && info.Mode().IsRegular(); known {
 			f.bytes += info.Size()
 		}
-		f.sources = append(f.sources, importer.Source{Name: name, Open: func() (io.ReadCloser, error) {
+		f.sources = append(f.sources, cli.ImportSource{Name: name, Open: func() (io.ReadCloser, error) {
 			if name == "-" {
 				return io.NopCloser(a.In), nil
 			}
@@ -88,9 +87,9 @@ const problemsShown = 1000
 func (a *app) importFiles(ctx context.Context, r *cli.Remote, c *client.Client, f *files, parallel int, ignore []string) error {
 	bar := a.Progress()
 	problems := 0
-	sum, err := importer.Import(ctx, c, f.sources, importer.Options{
+	sum, err := cli.ImportConversations(ctx, c, f.sources, cli.ImportOptions{
 		Parallel: parallel, Ignore: ignore,
-		Problem: func(p importer.Problem) {
+		Problem: func(p cli.ImportProblem) {
 			if problems++; problems > problemsShown {
 				return
 			}
@@ -101,7 +100,7 @@ func (a *app) importFiles(ctx context.Context, r *cli.Remote, c *client.Client, 
 			}
 			a.Hint("%s:%d: %s", p.File, p.Line, eventtext.Printable(p.Message, false))
 		},
-		Progress: func(s importer.Summary) {
+		Progress: func(s cli.ImportSummary) {
 			bar.Bar(f.read.Load(), f.bytes, "%d conversations, %d turns, %d events", s.Conversations+s.Unchanged, s.Turns, s.Events)
 		},
 	})

@@ -1,4 +1,4 @@
-package trail
+package audit
 
 import (
 	"context"
@@ -8,45 +8,45 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Point is a point in a thread's life: after the event with that version, or after all events
+// TrailPoint is a point in a thread's life: after the event with that version, or after all events
 // up to that time.
-type Point struct {
+type TrailPoint struct {
 	Version int64       `json:"version,omitzero"`
 	Time    events.Time `json:"time,omitzero"`
 	Start   bool        `json:"start,omitzero"` // before the first event
 }
 
-// Span is what happened between two points of a thread.
-type Span struct {
-	Thread  string   `json:"thread"`
-	From    int64    `json:"from"` // the version there; 0: the thread did not exist yet
-	To      int64    `json:"to"`
-	Broken  int      `json:"broken,omitzero"` // commits that cannot be decoded, and were skipped
-	Changes []Change `json:"changes"`
+// TrailSpan is what happened between two points of a thread.
+type TrailSpan struct {
+	Thread  string        `json:"thread"`
+	From    int64         `json:"from"` // the version there; 0: the thread did not exist yet
+	To      int64         `json:"to"`
+	Broken  int           `json:"broken,omitzero"` // commits that cannot be decoded, and were skipped
+	Changes []TrailChange `json:"changes"`
 }
 
-// Diff returns what changed in a thread between two points: documents that were added or
+// DiffThread returns what changed in a thread between two points: documents that were added or
 // removed, and fields that changed. It folds the thread's log twice, with the folds of the
 // read models. The zero Point is the thread's end. The error is a not_found, or an
 // invalid_request, or says why the log could not be read.
-func Diff(ctx context.Context, log *eventlog.Log, tenant, thread string, from, to Point) (Span, error) {
+func DiffThread(ctx context.Context, log *eventlog.Log, tenant, thread string, from, to TrailPoint) (TrailSpan, error) {
 	if err := checkThread(tenant, thread); err != nil {
-		return Span{}, err
+		return TrailSpan{}, err
 	}
 	models := documents.NewModels()
 	before, err := foldTo(ctx, log, models, tenant, thread, from)
 	if err != nil {
-		return Span{}, err
+		return TrailSpan{}, err
 	}
 	after, err := foldTo(ctx, log, models, tenant, thread, to)
 	if err != nil {
-		return Span{}, err
+		return TrailSpan{}, err
 	}
-	changes, err := Compare(models, before, after)
+	changes, err := CompareDocuments(models, before, after)
 	if changes == nil {
-		changes = []Change{}
+		changes = []TrailChange{}
 	}
-	return Span{Thread: thread, From: before.Version, To: after.Version, Broken: max(before.Broken, after.Broken), Changes: changes}, err
+	return TrailSpan{Thread: thread, From: before.Version, To: after.Version, Broken: max(before.Broken, after.Broken), Changes: changes}, err
 }
 
 // checkThread refuses names that would mean something else in a subject.
@@ -61,7 +61,7 @@ func checkThread(tenant, thread string) error {
 }
 
 // foldTo folds a thread up to a point.
-func foldTo(ctx context.Context, log *eventlog.Log, models *documents.Models, tenant, thread string, p Point) (*documents.Memory, error) {
+func foldTo(ctx context.Context, log *eventlog.Log, models *documents.Models, tenant, thread string, p TrailPoint) (*documents.Memory, error) {
 	if p.Start {
 		return models.NewMemory(nil), nil
 	}
@@ -69,7 +69,7 @@ func foldTo(ctx context.Context, log *eventlog.Log, models *documents.Models, te
 	if err != nil {
 		return nil, err
 	}
-	if m.Version == 0 && p == (Point{}) {
+	if m.Version == 0 && p == (TrailPoint{}) {
 		return nil, events.Missing("thread", thread)
 	}
 	if p.Version > m.Version {
@@ -78,9 +78,9 @@ func foldTo(ctx context.Context, log *eventlog.Log, models *documents.Models, te
 	return m, nil
 }
 
-// Resolve returns the id of a thread named by its id, or by "key:" and its key, from the log
+// ResolveThread returns the id of a thread named by its id, or by "key:" and its key, from the log
 // alone. The error is a not_found, or an invalid_request.
-func Resolve(ctx context.Context, log *eventlog.Log, tenant, ref string) (string, error) {
+func ResolveThread(ctx context.Context, log *eventlog.Log, tenant, ref string) (string, error) {
 	id, key := events.ThreadRef(ref)
 	if key == "" {
 		return id, checkThread(tenant, id)

@@ -1,4 +1,4 @@
-package trail
+package audit
 
 import (
 	"slices"
@@ -9,20 +9,20 @@ import (
 )
 
 // moveOf returns the change of state that an event records, nil if it is none.
-func moveOf(e *events.Event) *Move {
+func moveOf(e *events.Event) *TrailMove {
 	switch d := e.Data.(type) {
 	case events.ThreadStatusChanged:
-		return &Move{"thread", string(d.From), string(d.To), d.Reason}
+		return &TrailMove{"thread", string(d.From), string(d.To), d.Reason}
 	case events.ContextStatusChanged:
-		return &Move{"context", string(d.From), string(d.To), ""}
+		return &TrailMove{"context", string(d.From), string(d.To), ""}
 	case events.ItemStatusChanged:
-		return &Move{"item", string(d.From), string(d.To), ""}
+		return &TrailMove{"item", string(d.From), string(d.To), ""}
 	case events.ExecutionStatusChanged:
-		return &Move{"execution", string(d.From), string(d.To), d.ErrorText}
+		return &TrailMove{"execution", string(d.From), string(d.To), d.ErrorText}
 	case events.StepStatusChanged:
-		return &Move{"step", string(d.From), string(d.To), d.ErrorText}
+		return &TrailMove{"step", string(d.From), string(d.To), d.ErrorText}
 	case events.AgentAssigned:
-		return &Move{"agent", d.From, d.AgentID, d.Reason}
+		return &TrailMove{"agent", d.From, d.AgentID, d.Reason}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package importer
+package cli
 
 import (
 	"fmt"
@@ -48,9 +48,9 @@ func plan(tenant, thread string, c *openaichat.Conversation, k known, check *sch
 	return missing, nil
 }
 
-// Check says what of a conversation cannot be imported, or nothing. It reads and
+// CheckConversation says what of a conversation cannot be imported, or nothing. It reads and
 // writes nothing.
-func Check(v *schema.Validator, tenant string, c *openaichat.Conversation) error {
+func CheckConversation(v *schema.Validator, tenant string, c *openaichat.Conversation) error {
 	if err := checkCommand(v, "thread.create", create(c)); err != nil {
 		return err
 	}

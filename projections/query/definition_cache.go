@@ -1,4 +1,4 @@
-package definitions
+package query
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Config bounds the definitions that a process caches. The zero value of a field means its
+// DefinitionsConfig bounds the definitions that a process caches. The zero value of a field means its
 // default.
-type Config struct {
+type DefinitionsConfig struct {
 	CacheBytes int64            // of definitions, decoded; default 16 MiB
 	MaxAge     time.Duration    // after which a definition is read again in any case; default 30 s
 	Now        func() time.Time // default time.Now
@@ -30,7 +30,7 @@ type Config struct {
 	Shown   func() uint64
 }
 
-func (c Config) withDefaults() Config {
+func (c DefinitionsConfig) withDefaults() DefinitionsConfig {
 	if c.CacheBytes == 0 {
 		c.CacheBytes = 16 << 20
 	}
@@ -65,8 +65,8 @@ type Defined struct {
 //
 // Without Run it works, too, but reads each definition from its bucket.
 type Definitions struct {
-	source Source
-	cfg    Config
+	source DefinitionSource
+	cfg    DefinitionsConfig
 	logger zerolog.Logger
 
 	mu      sync.Mutex                          // guards what follows
@@ -81,9 +81,9 @@ type keptDefinition struct {
 	shown   uint64 // the sequence that the read models showed when it was read
 }
 
-// New returns a reader of the definitions in a log and its buckets.
-func New(log *eventlog.Log, cfg Config, logger zerolog.Logger) *Definitions {
-	d := &Definitions{source: NewSource(log, documents.NewModels()), cfg: cfg.withDefaults(), logger: logger}
+// NewDefinitions returns a reader of the definitions in a log and its buckets.
+func NewDefinitions(log *eventlog.Log, cfg DefinitionsConfig, logger zerolog.Logger) *Definitions {
+	d := &Definitions{source: NewDefinitionSource(log, documents.NewModels()), cfg: cfg.withDefaults(), logger: logger}
 	d.kept = lru.New[string, *keptDefinition](d.cfg.CacheBytes)
 	return d
 }
@@ -115,9 +115,9 @@ func (d *Definitions) Version(ctx context.Context, tenant string, kind events.De
 	return d.getKept(ctx, tenant, ref, key, 0, func() (*events.Definition, error) { return d.source.At(ctx, tenant, ref, version) })
 }
 
-// Load returns the current definition as its Go type, such as events.AgentDefinition, and its
+// LoadDefinition returns the current definition as its Go type, such as events.AgentDefinition, and its
 // version.
-func Load[T any](ctx context.Context, d *Definitions, tenant string, kind events.DefinitionKind, name string) (T, int64, error) {
+func LoadDefinition[T any](ctx context.Context, d *Definitions, tenant string, kind events.DefinitionKind, name string) (T, int64, error) {
 	var zero T
 	defined, err := d.Get(ctx, tenant, kind, name)
 	if err != nil {
@@ -223,6 +223,6 @@ func (d *Definitions) follow(ctx context.Context) error {
 }
 
 // Every returns the definitions of a kind, of all tenants, as their bucket has them now.
-func (d *Definitions) Every(ctx context.Context, kind events.DefinitionKind) ([]Owned, error) {
+func (d *Definitions) Every(ctx context.Context, kind events.DefinitionKind) ([]OwnedDefinition, error) {
 	return d.source.Every(ctx, kind)
 }

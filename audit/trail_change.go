@@ -1,4 +1,4 @@
-package trail
+package audit
 
 import (
 	"bytes"
@@ -21,26 +21,26 @@ const (
 	Changed = "changed"
 )
 
-// Change is a document of a thread that differs from before.
-type Change struct {
-	Model  string      `json:"model"`            // the read model: threads, items, ...
-	ID     string      `json:"id,omitzero"`      // id within the thread; absent for the thread's own document
-	What   string      `json:"what"`             // added, removed or changed
-	Fields []Field     `json:"fields,omitempty"` // of a changed one
-	Before events.JSON `json:"before,omitzero"`  // of a removed one
-	After  events.JSON `json:"after,omitzero"`   // of an added one
+// TrailChange is a document of a thread that differs from before.
+type TrailChange struct {
+	Model  string       `json:"model"`            // the read model: threads, items, ...
+	ID     string       `json:"id,omitzero"`      // id within the thread; absent for the thread's own document
+	What   string       `json:"what"`             // added, removed or changed
+	Fields []TrailField `json:"fields,omitempty"` // of a changed one
+	Before events.JSON  `json:"before,omitzero"`  // of a removed one
+	After  events.JSON  `json:"after,omitzero"`   // of an added one
 }
 
-// Field is a place in a document, and its old and new value.
-type Field struct {
+// TrailField is a place in a document, and its old and new value.
+type TrailField struct {
 	Path   string      `json:"path"`            // a JSON pointer
 	Before events.JSON `json:"before,omitzero"` // absent: there was none
 	After  events.JSON `json:"after,omitzero"`  // absent: there is none
 }
 
-// Compare returns the documents that differ between two states of a thread, by read model and
+// CompareDocuments returns the documents that differ between two states of a thread, by read model and
 // id. It ignores how far a document was folded (version and seq). It is pure.
-func Compare(models *documents.Models, before, after *documents.Memory) ([]Change, error) {
+func CompareDocuments(models *documents.Models, before, after *documents.Memory) ([]TrailChange, error) {
 	was, err := encoded(before)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Compare(models *documents.Models, before, after *documents.Memory) ([]Chang
 	for p := range is {
 		places[p] = true
 	}
-	var out []Change
+	var out []TrailChange
 	for _, p := range slices.SortedFunc(maps.Keys(places), byPlace) {
 		if c, differs := changeOf(models, p, was[p], is[p], stamps); differs {
 			out = append(out, c)
@@ -96,8 +96,8 @@ func stamps(name string) bool { return name == "version" || name == "seq" }
 
 // changeOf compares two states of one document; nil: there is none. It ignores members for
 // which leave returns true.
-func changeOf(models *documents.Models, p documents.Place, before, after events.JSON, leave func(string) bool) (Change, bool) {
-	c := Change{Model: models.Of(p.Kind).Name, ID: p.ID, What: Changed}
+func changeOf(models *documents.Models, p documents.Place, before, after events.JSON, leave func(string) bool) (TrailChange, bool) {
+	c := TrailChange{Model: models.Of(p.Kind).Name, ID: p.ID, What: Changed}
 	switch {
 	case before == nil && after == nil:
 		return c, false
@@ -114,7 +114,7 @@ func changeOf(models *documents.Models, p documents.Place, before, after events.
 
 // fields appends the places where two values differ: members of objects, elements of lists.
 // leave applies to the outermost members only.
-func fields(out []Field, path string, before, after events.JSON, leave func(string) bool) []Field {
+func fields(out []TrailField, path string, before, after events.JSON, leave func(string) bool) []TrailField {
 	if bytes.Equal(before, after) {
 		return out
 	}
@@ -142,7 +142,7 @@ func fields(out []Field, path string, before, after events.JSON, leave func(stri
 		}
 		return out
 	}
-	return append(out, Field{Path: path, Before: before, After: after})
+	return append(out, TrailField{Path: path, Before: before, After: after})
 }
 
 // at returns an element of a list, nil beyond its end.

@@ -1,4 +1,4 @@
-package definitions
+package query
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 )
 
 // definitionsOf returns a reader, which follows the changes if follow is set.
-func definitionsOf(h *running.House, cfg Config, follow bool) *Definitions {
+func definitionsOf(h *running.House, cfg DefinitionsConfig, follow bool) *Definitions {
 	h.Helper()
-	d := New(h.NewLog(), cfg, zerolog.New(zerolog.NewTestWriter(h)).Level(zerolog.ErrorLevel))
+	d := NewDefinitions(h.NewLog(), cfg, zerolog.New(zerolog.NewTestWriter(h)).Level(zerolog.ErrorLevel))
 	if !follow {
 		return d
 	}
@@ -56,7 +56,7 @@ func TestDefinitionsReader(t *testing.T) {
 		t.Run(fmt.Sprint(follow), func(t *testing.T) {
 			h := running.New(t)
 			r, _ := h.Run(projections.Config{})
-			d := definitionsOf(h, Config{MaxAge: time.Hour}, follow)
+			d := definitionsOf(h, DefinitionsConfig{MaxAge: time.Hour}, follow)
 			ctx := t.Context()
 			if _, err := d.Get(ctx, readtest.Acme, events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 				t.Errorf("before there is one: %v", err)
@@ -64,7 +64,7 @@ func TestDefinitionsReader(t *testing.T) {
 			h.Apply(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":"r1"}}]}`)
 			h.AwaitRunner(r)
 			h.Until(func() bool {
-				one, version, err := Load[events.AgentDefinition](ctx, d, readtest.Acme, events.AgentKind, "a")
+				one, version, err := LoadDefinition[events.AgentDefinition](ctx, d, readtest.Acme, events.AgentKind, "a")
 				return err == nil && version == 1 && one.Reactor == "r1" && *one.WithDefaults().Limits.Iterations == 20
 			}, "it does not appear")
 			first, err := d.Get(ctx, readtest.Acme, events.AgentKind, "a")
@@ -76,7 +76,7 @@ func TestDefinitionsReader(t *testing.T) {
 			}
 			h.Apply(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":"r2"}}]}`)
 			h.Until(func() bool {
-				two, version, err := Load[events.AgentDefinition](ctx, d, readtest.Acme, events.AgentKind, "a")
+				two, version, err := LoadDefinition[events.AgentDefinition](ctx, d, readtest.Acme, events.AgentKind, "a")
 				return err == nil && version == 2 && two.Reactor == "r2"
 			}, "its change does not appear")
 			if was, err := d.Version(ctx, readtest.Acme, events.AgentKind, "a", 1); err != nil || was.Value.(events.AgentDefinition).Reactor != "r1" || was.Definition.Version != 1 {
@@ -106,7 +106,7 @@ func TestDefinitionsReader(t *testing.T) {
 			if _, err := d.Get(ctx, "*", events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 				t.Errorf("a tenant that cannot be: %v", err)
 			}
-			if _, _, err := Load[events.ModelDefinition](ctx, d, readtest.Acme, events.AgentKind, "a"); err == nil {
+			if _, _, err := LoadDefinition[events.ModelDefinition](ctx, d, readtest.Acme, events.AgentKind, "a"); err == nil {
 				t.Error("an agent is no model")
 			}
 		})
@@ -118,7 +118,7 @@ func TestDefinitionsReaderIsBoundedAndTrue(t *testing.T) {
 	h := running.New(t)
 	r, _ := h.Run(projections.Config{})
 	const limit = 64 << 10
-	d := definitionsOf(h, Config{CacheBytes: limit, MaxAge: time.Hour}, true)
+	d := definitionsOf(h, DefinitionsConfig{CacheBytes: limit, MaxAge: time.Hour}, true)
 	want := map[string]string{}
 	for round := range 12 {
 		var list []string
@@ -131,7 +131,7 @@ func TestDefinitionsReaderIsBoundedAndTrue(t *testing.T) {
 		h.AwaitRunner(r)
 		for name, text := range want {
 			h.Until(func() bool {
-				p, _, err := Load[events.PromptDefinition](t.Context(), d, readtest.Acme, events.PromptKind, name)
+				p, _, err := LoadDefinition[events.PromptDefinition](t.Context(), d, readtest.Acme, events.PromptKind, name)
 				return err == nil && p.Text == text
 			}, name+" is not what it was made")
 		}
@@ -146,7 +146,7 @@ func TestDefinitionsReaderIsBoundedAndTrue(t *testing.T) {
 func TestDefinitionsReaderForgets(t *testing.T) {
 	h := running.New(t)
 	r, _ := h.Run(projections.Config{})
-	d := definitionsOf(h, Config{MaxAge: time.Hour}, true)
+	d := definitionsOf(h, DefinitionsConfig{MaxAge: time.Hour}, true)
 	h.Apply(`{"definitions":[{"kind":"prompt","name":"p","definition":{"text":"one"}}]}`)
 	h.AwaitRunner(r)
 	h.Until(func() bool {
@@ -161,10 +161,10 @@ func TestDefinitionsReaderForgets(t *testing.T) {
 	h.Until(d.following, "it does not follow again")
 
 	now := time.Now()
-	old := New(h.NewLog(), Config{MaxAge: time.Minute, Now: func() time.Time { return now }}, zerolog.Nop())
+	old := NewDefinitions(h.NewLog(), DefinitionsConfig{MaxAge: time.Minute, Now: func() time.Time { return now }}, zerolog.Nop())
 	old.forget(true) // told of nothing
 	get := func() string {
-		p, _, err := Load[events.PromptDefinition](t.Context(), old, readtest.Acme, events.PromptKind, "p")
+		p, _, err := LoadDefinition[events.PromptDefinition](t.Context(), old, readtest.Acme, events.PromptKind, "p")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,8 +188,8 @@ func TestDefinitionsReaderKnowsWhatIsNotThere(t *testing.T) {
 	h := running.New(t)
 	r, _ := h.Run(projections.Config{})
 	var defined, shown uint64
-	told := definitionsOf(h, Config{MaxAge: time.Hour}, true)
-	untold := New(h.NewLog(), Config{
+	told := definitionsOf(h, DefinitionsConfig{MaxAge: time.Hour}, true)
+	untold := NewDefinitions(h.NewLog(), DefinitionsConfig{
 		MaxAge: time.Hour, Defined: func(string) uint64 { return defined }, Shown: func() uint64 { return shown },
 	}, zerolog.Nop())
 	untold.forget(true) // told of nothing
@@ -212,7 +212,7 @@ func TestDefinitionsReaderKnowsWhatIsNotThere(t *testing.T) {
 		for i, d := range readers {
 			h.Until(func() bool { return !d.Absent(readtest.Acme, events.AgentKind, "a") }, "it is still said not to be there")
 			h.Until(func() bool {
-				a, v, err := Load[events.AgentDefinition](t.Context(), d, readtest.Acme, events.AgentKind, "a")
+				a, v, err := LoadDefinition[events.AgentDefinition](t.Context(), d, readtest.Acme, events.AgentKind, "a")
 				return err == nil && v == int64(version+1) && a.Reactor == text
 			}, fmt.Sprintf("reader %d does not give %s", i, text))
 		}
@@ -233,7 +233,7 @@ func BenchmarkDefinitionsGet(b *testing.B) {
 	h.Apply(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":"r1"}}]}`)
 	h.AwaitRunner(r)
 	for name, follow := range map[string]bool{"kept": true, "read": false} {
-		d := definitionsOf(h, Config{}, follow)
+		d := definitionsOf(h, DefinitionsConfig{}, follow)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := d.Get(b.Context(), readtest.Acme, events.AgentKind, "a"); err != nil {

@@ -1,4 +1,4 @@
-package trail
+package audit
 
 import (
 	"cmp"
@@ -13,16 +13,16 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Options selects steps of a thread's trail. A step must match every field that is set.
-type Options struct {
+// TrailOptions selects steps of a thread's trail. A step must match every field that is set.
+type TrailOptions struct {
 	Actor     string        // of this actor
 	Types     []events.Type // of these types; item.* selects all of an entity
 	Execution string        // of this execution
 	From, To  int64         // of these versions, both included; 0 sets no bound
 }
 
-// Entry is one step of a trail: an event, and what it changed.
-type Entry struct {
+// TrailEntry is one step of a trail: an event, and what it changed.
+type TrailEntry struct {
 	Seq         uint64        `json:"seq"`
 	Version     int64         `json:"version"`
 	Time        string        `json:"time"`
@@ -30,50 +30,50 @@ type Entry struct {
 	Type        events.Type   `json:"type,omitzero"`
 	Subject     string        `json:"subject,omitzero"`
 	Actor       string        `json:"actor,omitzero"`
-	Command     *Command      `json:"command,omitzero"`
-	Cause       *Cause        `json:"cause,omitzero"`
+	Command     *TrailCommand `json:"command,omitzero"`
+	Cause       *TrailCause   `json:"cause,omitzero"`
 	Execution   string        `json:"execution,omitzero"` // the correlation
 	TraceParent string        `json:"traceparent,omitzero"`
-	Move        *Move         `json:"move,omitzero"`
-	Changes     []Change      `json:"changes,omitempty"`
+	Move        *TrailMove    `json:"move,omitzero"`
+	Changes     []TrailChange `json:"changes,omitempty"`
 	Broken      string        `json:"broken,omitzero"` // why the commit cannot be decoded; then all but Seq is absent
 	Data        events.JSON   `json:"data,omitzero"`   // the event's own content
 	Happened    *events.Event `json:"-"`               // the event itself
 }
 
-// Command is the command that made an event. The log has its id; its name is known if
+// TrailCommand is the command that made an event. The log has its id; its name is known if
 // only one command can have made what it made.
-type Command struct {
+type TrailCommand struct {
 	ID    string `json:"id"`
 	Name  string `json:"name,omitzero"`  // absent if several commands may have made it
 	Index int    `json:"index,omitzero"` // index in the list of a thread.commit, from 1
 }
 
-// Cause is the event that caused another.
-type Cause struct {
+// TrailCause is the event that caused another.
+type TrailCause struct {
 	Event   string      `json:"event"`
 	Type    events.Type `json:"type,omitzero"` // absent if it is not an event of the thread
 	Version int64       `json:"version,omitzero"`
 }
 
-// Move is a change of state.
-type Move struct {
+// TrailMove is a change of state.
+type TrailMove struct {
 	Entity string `json:"entity"`
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Reason string `json:"reason,omitzero"`
 }
 
-// Of passes to tell who did what to a thread, when and why: each event in order, with its
+// Trail passes to tell who did what to a thread, when and why: each event in order, with its
 // changes of the thread's documents. It folds the thread from the start whatever the options
 // select, and holds its documents in memory, and the id of each event. A commit that cannot be
 // decoded is reported as such. An error of tell stops it. The error is a not_found, or an
 // invalid_request, or says why the log could not be read.
-func Of(ctx context.Context, log *eventlog.Log, tenant, thread string, o Options, tell func(Entry) error) error {
+func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o TrailOptions, tell func(TrailEntry) error) error {
 	if err := checkThread(tenant, thread); err != nil {
 		return err
 	}
-	t := &reading{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]events.JSON{}, known: map[string]Cause{}}
+	t := &reading{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]events.JSON{}, known: map[string]TrailCause{}}
 	t.memory = t.models.NewMemory(eventlog.PagesOn(log.Streams()).In(ctx))
 	there := false
 	for c, err := range log.Thread(ctx, tenant, thread, 1) {
@@ -81,7 +81,7 @@ func Of(ctx context.Context, log *eventlog.Log, tenant, thread string, o Options
 		var broken *events.BrokenError
 		switch {
 		case errors.As(err, &broken):
-			err = tell(Entry{Seq: broken.Seq, Broken: broken.Cause.Error()})
+			err = tell(TrailEntry{Seq: broken.Seq, Broken: broken.Cause.Error()})
 		case err == nil:
 			err = t.commit(c)
 		}
@@ -96,12 +96,12 @@ func Of(ctx context.Context, log *eventlog.Log, tenant, thread string, o Options
 }
 
 type reading struct {
-	options Options
-	tell    func(Entry) error
+	options TrailOptions
+	tell    func(TrailEntry) error
 	models  *documents.Models
 	memory  *documents.Memory
 	shown   map[documents.Place]events.JSON // after the previous event
-	known   map[string]Cause                // events, by id
+	known   map[string]TrailCause           // events, by id
 	changed []*documents.Slot
 }
 
@@ -113,16 +113,16 @@ func (t *reading) commit(c *events.Commit) error {
 		if err != nil {
 			return fmt.Errorf("changes of event %s: %w", e.ID, err)
 		}
-		t.known[e.ID] = Cause{Event: e.ID, Type: e.Type, Version: e.Version}
+		t.known[e.ID] = TrailCause{Event: e.ID, Type: e.Type, Version: e.Version}
 		if !t.wanted(e) {
 			continue
 		}
-		entry := Entry{
+		entry := TrailEntry{
 			Seq: c.Seq, Version: e.Version, Time: e.Time.String(), Event: e.ID, Type: e.Type, Subject: e.Subject, Actor: e.Actor,
 			Execution: e.Correlation, TraceParent: e.TraceParent, Move: moveOf(e), Changes: changes, Data: dataOf(e), Happened: e,
 		}
 		if e.CommandID != "" {
-			entry.Command = &Command{ID: e.CommandID, Name: commandName(c, e), Index: e.CommandIndex}
+			entry.Command = &TrailCommand{ID: e.CommandID, Name: commandName(c, e), Index: e.CommandIndex}
 		}
 		if e.Causation != "" {
 			cause, ok := t.known[e.Causation]
@@ -148,7 +148,7 @@ func (t *reading) wanted(e *events.Event) bool {
 // fold folds one event of a commit, and returns what it changed. Documents are stamped with
 // the version instead of the sequence, as each event is folded as a commit of its own, which
 // follows the previous event. So their stamps are not reported.
-func (t *reading) fold(c *events.Commit, i int) ([]Change, error) {
+func (t *reading) fold(c *events.Commit, i int) ([]TrailChange, error) {
 	one := *c
 	one.Events, one.Version, one.Seq = c.Events[i:i+1], c.Events[i].Version, uint64(c.Events[i].Version)
 	inherited, err := t.memory.Prepare(&one)
@@ -162,7 +162,7 @@ func (t *reading) fold(c *events.Commit, i int) ([]Change, error) {
 	}
 	out := t.models.Apply(&one, t.memory, documents.AllKinds, t.changed)
 	t.changed = out.Changed
-	var changes []Change
+	var changes []TrailChange
 	for _, slot := range out.Changed {
 		p := slot.Place
 		if !told(p.Kind) {
@@ -181,7 +181,9 @@ func (t *reading) fold(c *events.Commit, i int) ([]Change, error) {
 			t.shown[p] = after
 		}
 	}
-	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Or(strings.Compare(a.Model, b.Model), strings.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(changes, func(a, b TrailChange) int {
+		return cmp.Or(strings.Compare(a.Model, b.Model), strings.Compare(a.ID, b.ID))
+	})
 	return changes, nil
 }
 

@@ -1,4 +1,4 @@
-package importer
+package cli
 
 import (
 	"context"
@@ -14,22 +14,22 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// Source is a file of conversations. Open is called when its turn comes.
-type Source struct {
+// ImportSource is a file of conversations. Open is called when its turn comes.
+type ImportSource struct {
 	Name string
 	Open func() (io.ReadCloser, error)
 }
 
-// Problem is what is wrong with one conversation, or with a file. The
+// ImportProblem is what is wrong with one conversation, or with a file. The
 // conversation was not imported, or not to its end.
-type Problem struct {
+type ImportProblem struct {
 	File    string
 	Line    int // 0: the file as a whole
 	Message string
 }
 
-// Summary says what an import added.
-type Summary struct {
+// ImportSummary says what an import added.
+type ImportSummary struct {
 	Conversations int     `json:"conversations"` // that got anything new
 	Unchanged     int     `json:"unchanged"`     // that were there already
 	Failed        int     `json:"failed"`        // that were not imported, or not to their end
@@ -41,17 +41,17 @@ type Summary struct {
 	Seconds       float64 `json:"seconds"`
 }
 
-// Options says how to import. The zero value of a field means its default.
-type Options struct {
-	Parallel int           // conversations imported at once; default 8
-	Ignore   []string      // fields of the file that are left out; any other that is not read is a problem
-	Problem  func(Problem) // is told of each problem, one at a time
-	Progress func(Summary) // is told how far it has got, one at a time
+// ImportOptions says how to import. The zero value of a field means its default.
+type ImportOptions struct {
+	Parallel int                 // conversations imported at once; default 8
+	Ignore   []string            // fields of the file that are left out; any other that is not read is a problem
+	Problem  func(ImportProblem) // is told of each problem, one at a time
+	Progress func(ImportSummary) // is told how far it has got, one at a time
 }
 
-// Import imports the conversations of files. What is wrong with one of them is
+// ImportConversations imports the conversations of files. What is wrong with one of them is
 // told to Problem; an error means that the import could not go on.
-func Import(ctx context.Context, c *client.Client, sources []Source, o Options) (Summary, error) {
+func ImportConversations(ctx context.Context, c *client.Client, sources []ImportSource, o ImportOptions) (ImportSummary, error) {
 	if o.Parallel <= 0 {
 		o.Parallel = 8
 	}
@@ -60,7 +60,7 @@ func Import(ctx context.Context, c *client.Client, sources []Source, o Options) 
 	defer stop(nil)
 	check, err := schema.New()
 	if err != nil {
-		return Summary{}, err
+		return ImportSummary{}, err
 	}
 	im := &importer{client: c, options: o, check: check, stop: stop, seen: map[string]bool{}}
 	work := make(chan job)
@@ -90,33 +90,33 @@ type job struct {
 
 type importer struct {
 	client  *client.Client
-	options Options
+	options ImportOptions
 	check   *schema.Validator
 	stop    context.CancelCauseFunc
 	seen    map[string]bool // ids; of the goroutine that reads
 
 	mu  sync.Mutex // guards sum, and the callbacks
-	sum Summary
+	sum ImportSummary
 }
 
 // file hands the conversations of a file to the workers.
-func (im *importer) file(ctx context.Context, s Source, work chan<- job) {
+func (im *importer) file(ctx context.Context, s ImportSource, work chan<- job) {
 	if ctx.Err() != nil {
 		return
 	}
 	r, err := s.Open()
 	if err != nil {
-		im.problem(Problem{File: s.Name, Message: err.Error()})
+		im.problem(ImportProblem{File: s.Name, Message: err.Error()})
 		return
 	}
 	defer func() { _ = r.Close() }() // it was only read
 	for rec := range openaichat.Read(r, im.options.Ignore...) {
 		switch {
 		case rec.Err != nil:
-			im.problem(Problem{s.Name, rec.Line, rec.Err.Error()})
+			im.problem(ImportProblem{s.Name, rec.Line, rec.Err.Error()})
 			continue
 		case im.seen[rec.Conversation.ID]:
-			im.problem(Problem{s.Name, rec.Line, "a conversation with this id came before"})
+			im.problem(ImportProblem{s.Name, rec.Line, "a conversation with this id came before"})
 			continue
 		}
 		im.seen[rec.Conversation.ID] = true
@@ -128,7 +128,7 @@ func (im *importer) file(ctx context.Context, s Source, work chan<- job) {
 	}
 }
 
-func (im *importer) problem(p Problem) {
+func (im *importer) problem(p ImportProblem) {
 	im.mu.Lock()
 	defer im.mu.Unlock()
 	im.sum.Failed++
@@ -138,7 +138,7 @@ func (im *importer) problem(p Problem) {
 }
 
 // add notes what was added, and tells how far the import has got.
-func (im *importer) add(s Summary) {
+func (im *importer) add(s ImportSummary) {
 	im.mu.Lock()
 	defer im.mu.Unlock()
 	im.sum.Conversations += s.Conversations
@@ -162,16 +162,16 @@ func (im *importer) conversation(ctx context.Context, j job) {
 	var unfit *unfitError
 	switch {
 	case err == nil && added:
-		im.add(Summary{Conversations: 1})
+		im.add(ImportSummary{Conversations: 1})
 	case err == nil:
-		im.add(Summary{Unchanged: 1})
+		im.add(ImportSummary{Unchanged: 1})
 	case ctx.Err() != nil:
 	case errors.As(err, &unfit):
-		im.problem(Problem{j.file, j.line, unfit.cause.Error()})
+		im.problem(ImportProblem{j.file, j.line, unfit.cause.Error()})
 	case events.AsError(err).Retry() || events.HasCode(err, events.Forbidden):
 		im.stop(err) // not this conversation's fault: the others would fare no better
 	default:
-		im.problem(Problem{j.file, j.line, err.Error()})
+		im.problem(ImportProblem{j.file, j.line, err.Error()})
 	}
 }
 
@@ -191,7 +191,7 @@ func (im *importer) thread(ctx context.Context, c *openaichat.Conversation) (boo
 	key := openaichat.KeyPrefix + c.ID
 	tenant := im.client.Tenant()
 	thread := events.DeriveThreadID(tenant, key)
-	if err := Check(im.check, tenant, c); err != nil {
+	if err := CheckConversation(im.check, tenant, c); err != nil {
 		return false, &unfitError{err} // before anything is written
 	}
 	have, added := nothing(), false
@@ -199,7 +199,7 @@ func (im *importer) thread(ctx context.Context, c *openaichat.Conversation) (boo
 	switch {
 	case err == nil:
 		added = true
-		im.add(Summary{Events: len(reply.Events), Seq: reply.Seq})
+		im.add(ImportSummary{Events: len(reply.Events), Seq: reply.Seq})
 	case events.HasCode(err, events.AlreadyExists):
 		have, err = learn(ctx, im.client, thread)
 		if events.IsNotFound(err) {
@@ -235,7 +235,7 @@ func (im *importer) commits(ctx context.Context, thread string, list []commit) (
 		if err != nil {
 			return i > 0, err
 		}
-		im.add(Summary{Turns: c.counts.turns, Items: c.counts.items, ToolCalls: c.counts.calls, Events: len(reply.Events), Seq: reply.Seq})
+		im.add(ImportSummary{Turns: c.counts.turns, Items: c.counts.items, ToolCalls: c.counts.calls, Events: len(reply.Events), Seq: reply.Seq})
 	}
 	return len(list) > 0, nil
 }

@@ -1,4 +1,4 @@
-package importer_test
+package cli_test
 
 import (
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,7 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/importer"
+	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/events/openresponses"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -59,14 +59,14 @@ func startAt(t testing.TB) (*client.Client, string) {
 	return c, s.Addresses().NATS
 }
 
-func file(text string) importer.Source {
-	return importer.Source{Name: "file", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+func file(text string) cli.ImportSource {
+	return cli.ImportSource{Name: "file", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }
 
 // do imports a text, which must have no problems unless some are expected.
-func do(t testing.TB, c *client.Client, text string, problems ...*[]importer.Problem) importer.Summary {
+func do(t testing.TB, c *client.Client, text string, problems ...*[]cli.ImportProblem) cli.ImportSummary {
 	t.Helper()
-	sum, err := importer.Import(t.Context(), c, []importer.Source{file(text)}, importer.Options{Problem: func(p importer.Problem) {
+	sum, err := cli.ImportConversations(t.Context(), c, []cli.ImportSource{file(text)}, cli.ImportOptions{Problem: func(p cli.ImportProblem) {
 		if len(problems) == 0 {
 			t.Errorf("line %d: %s", p.Line, p.Message)
 			return
@@ -235,7 +235,7 @@ func TestKilledImportIsFinished(t *testing.T) {
 		c := start(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		commits := 0
-		_, err := importer.Import(ctx, c, []importer.Source{file(text)}, importer.Options{Progress: func(importer.Summary) {
+		_, err := cli.ImportConversations(ctx, c, []cli.ImportSource{file(text)}, cli.ImportOptions{Progress: func(cli.ImportSummary) {
 			if commits++; commits == kill {
 				cancel()
 			}
@@ -279,7 +279,7 @@ func TestLargeTurns(t *testing.T) {
 			t.Errorf("%s has %d commits", id, n)
 		}
 	}
-	var problems []importer.Problem
+	var problems []cli.ImportProblem
 	do(t, c, `{"id":"huge","messages":[{"role":"user","content":"`+strings.Repeat("x", events.MaxEventBytes)+`"}]}`, &problems)
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "message 1") {
 		t.Errorf("%+v", problems)
@@ -362,7 +362,7 @@ func TestImport_RefusedConversationLeavesNothing(t *testing.T) {
 		"a large text":             `{"role":"assistant","content":"` + strings.Repeat("x", events.MaxEventBytes) + `"}`,
 	} {
 		id := strings.ReplaceAll(name, " ", "-")
-		var problems []importer.Problem
+		var problems []cli.ImportProblem
 		sum := do(t, c, `{"id":"`+id+`","messages":[`+long+last+`]}`, &problems)
 		if sum.Events != 0 || sum.Failed != 1 || len(problems) != 1 || problems[0].Line != 1 {
 			t.Errorf("%s: %+v, %+v", name, sum, problems)
@@ -372,8 +372,8 @@ func TestImport_RefusedConversationLeavesNothing(t *testing.T) {
 		}
 	}
 	// With a field left out, the rest is imported.
-	sum, err := importer.Import(t.Context(), c, []importer.Source{file(`{"id":"ignored","messages":[{"role":"user","content":"q","thinking":"t"}]}`)},
-		importer.Options{Ignore: []string{"thinking"}, Problem: func(p importer.Problem) { t.Error(p) }})
+	sum, err := cli.ImportConversations(t.Context(), c, []cli.ImportSource{file(`{"id":"ignored","messages":[{"role":"user","content":"q","thinking":"t"}]}`)},
+		cli.ImportOptions{Ignore: []string{"thinking"}, Problem: func(p cli.ImportProblem) { t.Error(p) }})
 	if err != nil || sum.Turns != 1 {
 		t.Errorf("%+v, %v", sum, err)
 	}
@@ -469,7 +469,7 @@ func TestImport_StoresOutputOnce(t *testing.T) {
 func TestProblemsDoNotKeepOthersBack(t *testing.T) {
 	t.Parallel()
 	c := start(t)
-	var problems []importer.Problem
+	var problems []cli.ImportProblem
 	sum := do(t, c, `{"id":"1","messages":[`+userTurn+`]}
 nonsense
 {"id":"1","messages":[]}

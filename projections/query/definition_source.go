@@ -1,4 +1,4 @@
-package definitions
+package query
 
 import (
 	"context"
@@ -11,17 +11,19 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Source reads definitions: current ones from their bucket, past versions from the log.
-type Source struct {
+// DefinitionSource reads definitions: current ones from their bucket, past versions from the log.
+type DefinitionSource struct {
 	log    *eventlog.Log
 	models *documents.Models
 }
 
-// NewSource returns the source of the definitions in a log and its buckets.
-func NewSource(log *eventlog.Log, models *documents.Models) Source { return Source{log, models} }
+// NewDefinitionSource returns the source of the definitions in a log and its buckets.
+func NewDefinitionSource(log *eventlog.Log, models *documents.Models) DefinitionSource {
+	return DefinitionSource{log, models}
+}
 
 // One reads the current version of a definition, nil if there is none.
-func (s Source) One(ctx context.Context, tenant string, ref events.DefinitionRef) (*events.Definition, error) {
+func (s DefinitionSource) One(ctx context.Context, tenant string, ref events.DefinitionRef) (*events.Definition, error) {
 	list, err := s.Some(ctx, tenant, []events.DefinitionRef{ref})
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -30,7 +32,7 @@ func (s Source) One(ctx context.Context, tenant string, ref events.DefinitionRef
 }
 
 // Some reads the current versions of the definitions that exist, in the order of refs.
-func (s Source) Some(ctx context.Context, tenant string, refs []events.DefinitionRef) ([]*events.Definition, error) {
+func (s DefinitionSource) Some(ctx context.Context, tenant string, refs []events.DefinitionRef) ([]*events.Definition, error) {
 	model := s.models.Of(documents.Definitions)
 	keys := make([]string, len(refs))
 	for i, ref := range refs {
@@ -59,7 +61,7 @@ func (s Source) Some(ctx context.Context, tenant string, refs []events.Definitio
 
 // At returns a version of a definition, from the tenant's part of the log. It returns nil if the
 // definition never had that version, or was removed with it.
-func (s Source) At(ctx context.Context, tenant string, ref events.DefinitionRef, version int64) (*events.Definition, error) {
+func (s DefinitionSource) At(ctx context.Context, tenant string, ref events.DefinitionRef, version int64) (*events.Definition, error) {
 	for c, err := range s.log.Thread(ctx, tenant, events.TenantAggregate, 1) {
 		var broken *events.BrokenError
 		switch {
@@ -78,27 +80,27 @@ func (s Source) At(ctx context.Context, tenant string, ref events.DefinitionRef,
 	return nil, nil
 }
 
-// Owned is a definition with its tenant.
-type Owned struct {
+// OwnedDefinition is a definition with its tenant.
+type OwnedDefinition struct {
 	Tenant string
 	*events.Definition
 }
 
 // Every reads the current versions of all definitions of a kind, of all tenants, in no order.
-func (s Source) Every(ctx context.Context, kind events.DefinitionKind) ([]Owned, error) {
+func (s DefinitionSource) Every(ctx context.Context, kind events.DefinitionKind) ([]OwnedDefinition, error) {
 	model := s.models.Of(documents.Definitions)
 	got, err := s.log.Bucket(model.Bucket).All(ctx, "*."+string(kind)+".*")
 	if err != nil {
 		return nil, fmt.Errorf("reading all definitions: %w", err)
 	}
-	list := make([]Owned, 0, len(got))
+	list := make([]OwnedDefinition, 0, len(got))
 	for _, m := range got {
 		doc, _, err := model.Decode(m.Data)
 		if err != nil {
 			return nil, err
 		}
 		tenant, _, _ := strings.Cut(m.Subject, ".")
-		list = append(list, Owned{tenant, doc.(*events.Definition)})
+		list = append(list, OwnedDefinition{tenant, doc.(*events.Definition)})
 	}
 	return list, nil
 }
