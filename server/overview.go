@@ -54,11 +54,11 @@ func (o *overview) Overview(ctx context.Context) (*console.Overview, error) {
 	for _, line := range o.history.Series() {
 		out.Series = append(out.Series, console.Series{Name: line.Name, Unit: line.Unit, Points: line.Points})
 	}
-	held := s.metrics.Values("skein_lease_held")
+	values := s.metrics.Values("skein_lease_held", "skein_places_taken", "skein_places_waiting")
+	held, taken, waiting := values[0], values[1], values[2]
 	for _, name := range slices.Sorted(maps.Keys(held)) {
 		out.Leases = append(out.Leases, console.Lease{Name: name, Held: held[name] > 0})
 	}
-	taken, waiting := s.metrics.Values("skein_places_taken"), s.metrics.Values("skein_places_waiting")
 	for _, kind := range slices.Sorted(maps.Keys(taken)) {
 		out.Places = append(out.Places, console.Place{Kind: kind, Taken: int64(taken[kind]), Waiting: int64(waiting[kind])})
 	}
@@ -114,8 +114,10 @@ func storeOf(info *jetstream.StreamInfo) console.Store {
 // faults counts what the audit would find, as far as this process has met it.
 func (o *overview) faults() []console.Fault {
 	count := func(name string) (sum int64) {
-		for _, v := range o.server.metrics.Values(name) {
-			sum += int64(v)
+		for _, values := range o.server.metrics.Values(name) {
+			for _, v := range values {
+				sum += int64(v)
+			}
 		}
 		return sum
 	}

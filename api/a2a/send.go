@@ -48,21 +48,7 @@ func (o *operation) beginOrAnswer(in *sendRequest) (*run, error) {
 	if m.TaskID != "" {
 		return o.answer(ctx, m, one)
 	}
-	for try := 1; ; try++ {
-		f, err := o.ask(ctx, in, one, try == 1)
-		switch {
-		case events.IsTakenByDeleted(err):
-			return nil, events.Errorf(events.NotFound, "the context that an earlier message with this %s began was deleted; send another %[1]s", one.name)
-		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began together
-			return f, err
-		case try == tries && events.IsReusedID(err):
-			return nil, edge.ReusedKey(one.name)
-		case try == tries && events.HasCode(err, events.AlreadyExists): // its thread is not for this caller
-			return nil, events.Missing("context", m.ContextID)
-		case try == tries:
-			return nil, err
-		}
-	}
+	return edge.BeginOnce(one.name, "context", m.ContextID, tries, func(try int) (*run, error) { return o.ask(ctx, in, one, try == 1) })
 }
 
 // contextOf returns the contextId of a thread.

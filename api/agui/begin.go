@@ -38,23 +38,28 @@ const tries = 8
 // begin does what a request asks for, and returns the run that answers.
 func begin(r *http.Request, c *edge.Caller, agent string, in *input) (*follow, error) {
 	once := in.onceOf(r, c, agent)
-	for try := 1; ; try++ {
+	if len(in.Resume) > 0 {
 		t, err := open(r.Context(), c, in.ThreadID)
 		if err != nil {
 			return nil, err
 		}
-		var p place
-		if len(in.Resume) == 0 {
-			if p, err = t.locate(r.Context(), in); err != nil {
-				return nil, err
-			}
+		if f, err := t.earlier(r.Context(), in, once); f != nil || err != nil {
+			return f, err
+		}
+		return t.resume(r.Context(), in, once)
+	}
+	return edge.BeginOnce(once.name, "thread", in.ThreadID, tries, func(try int) (*follow, error) {
+		t, err := open(r.Context(), c, in.ThreadID)
+		if err != nil {
+			return nil, err
+		}
+		p, err := t.locate(r.Context(), in)
+		if err != nil {
+			return nil, err
 		}
 		// Now: a run that begins later was not seen in the thread, and this request does as that one does.
 		if f, err := t.earlier(r.Context(), in, once); f != nil || err != nil {
 			return f, err
-		}
-		if len(in.Resume) > 0 {
-			return t.resume(r.Context(), in, once)
 		}
 		if try == 1 {
 			if err := check(r, c, agent, in); err != nil {
@@ -62,20 +67,8 @@ func begin(r *http.Request, c *edge.Caller, agent string, in *input) (*follow, e
 			}
 		}
 		t.expects = try < tries
-		f, err := t.ask(r.Context(), agent, in, once, p)
-		switch {
-		case events.IsTakenByDeleted(err):
-			return nil, events.Errorf(events.NotFound, "the thread that an earlier request with this %s began was deleted; send another %[1]s", once.name)
-		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began together
-			return f, err
-		case try == tries && events.IsReusedID(err):
-			return nil, edge.ReusedKey(once.name)
-		case try == tries && events.HasCode(err, events.AlreadyExists): // its thread is not for this caller
-			return nil, events.Missing("thread", in.ThreadID)
-		case try == tries:
-			return nil, err
-		}
-	}
+		return t.ask(r.Context(), agent, in, once, p)
+	})
 }
 
 // check refuses an agent that is not there, and tools that its runs would refuse.

@@ -93,7 +93,7 @@ func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		if list, err = t.messages(r.Context(), thread.ID); err != nil {
 			return err
 		}
-		if state, err = stateOf(r.Context(), t.now, thread.ID, ""); err != nil {
+		if state, err = stateOf(r.Context(), t.now, events.GetContext{ThreadID: thread.ID}, ""); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ func (f *follow) stream(ctx context.Context, in *input, send func(...event) erro
 	view.AppendOnly()
 	err = runstream.Play(ctx, source, view, func(frames []runview.Frame) error {
 		if changed != "" {
-			state, err := stateOf(ctx, c, f.thread, changed)
+			state, err := stateOf(ctx, c, events.GetContext{ThreadID: f.thread, Fresh: source.Fresh()}, changed)
 			if changed = ""; err != nil {
 				return err
 			}
@@ -81,12 +81,8 @@ func paused(in *input, x *events.Execution) event {
 }
 
 // stateOf returns a context of a thread as its state, if it is the default one and has any.
-func stateOf(ctx context.Context, c *client.Client, thread, id string) ([]event, error) {
-	now, err := c.UpToDate(ctx)
-	if err != nil {
-		return nil, err
-	}
-	state, err := client.Read(ctx, now, events.GetContext{ThreadID: thread})
+func stateOf(ctx context.Context, c *client.Client, d events.GetContext, id string) ([]event, error) {
+	state, err := client.Read(ctx, c, d)
 	if err != nil || id != "" && state.ID != id || !told(state.Content) {
 		return nil, err
 	}

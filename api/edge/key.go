@@ -53,3 +53,26 @@ func ReusedKey(name string) error {
 		text: "another request was made with this " + name + "; send each request with one of its own",
 	}
 }
+
+// BeginOnce begins what a request asks for on a thread. If another request begins the same at that time,
+// or the thread changes, begin is called again, tries times in all, the first time with 1. The request
+// is repeatable by what name says; what and id name its thread to the caller.
+func BeginOnce[T any](name, what, id string, tries int, begin func(try int) (T, error)) (T, error) {
+	for try := 1; ; try++ {
+		begun, err := begin(try)
+		var none T
+		switch {
+		case events.IsTakenByDeleted(err):
+			return none, events.Errorf(events.NotFound, "the %s that an earlier request with this %s began was deleted; send another %[2]s", what, name)
+		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict):
+			return begun, err
+		case try < tries:
+		case events.IsReusedID(err):
+			return none, ReusedKey(name)
+		case events.HasCode(err, events.AlreadyExists): // its thread is not for this caller
+			return none, events.Missing(what, id)
+		default:
+			return none, err
+		}
+	}
+}

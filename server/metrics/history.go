@@ -204,10 +204,15 @@ func quantile(before, now []bucket, share float64) float64 {
 	return now[len(now)-1].limit
 }
 
-// Values returns the values of a family, by its one label; those of no label under an empty name.
-func (m *Metrics) Values(name string) map[string]float64 {
-	if f := m.gather()[name]; f != nil {
-		return f.values
+// Values returns the values of families at one time, of each by its one label; those of no label under
+// an empty name.
+func (m *Metrics) Values(names ...string) []map[string]float64 {
+	families := m.gather()
+	values := make([]map[string]float64, len(names))
+	for i, name := range names {
+		if f := families[name]; f != nil {
+			values[i] = f.values
+		}
 	}
-	return nil
+	return values
 }
