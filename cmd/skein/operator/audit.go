@@ -15,8 +15,8 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/eventtext"
+	"github.com/skein-threads/skein/internal/heap"
 	"github.com/skein-threads/skein/schema"
-	"github.com/skein-threads/skein/server"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -101,7 +101,7 @@ func parseBound(flag, text string, seq *uint64, at *time.Time) error {
 }
 
 func (a *app) verify(ctx context.Context, v *verification, refs []string) error {
-	server.FitHeap()
+	heap.Fit()
 	log, closeLog, err := v.openLog()
 	if err != nil {
 		return err

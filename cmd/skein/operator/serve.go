@@ -22,6 +22,7 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/internal/heap"
 	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/server"
 )
@@ -197,8 +198,8 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	if o.dev {
 		o.EgressAllow = append(o.EgressAllow, egress.Loopback()...)
 	}
-	o.ThreadCache = server.CacheSize(o.cacheMiB, server.FitHeap(), commands.DefaultCacheBytes)
-	go server.ReturnIdleHeap(ctx)
+	o.ThreadCache = heap.Cache(o.cacheMiB, heap.Fit(), commands.DefaultCacheBytes)
+	go heap.ReturnIdle(ctx)
 	o.leaveOut()
 	if err := a.firstAccess(o); err != nil {
 		return err

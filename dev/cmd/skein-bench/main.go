@@ -19,7 +19,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/dev/bench"
 	"github.com/skein-threads/skein/dev/bench/traffic"
-	"github.com/skein-threads/skein/server"
+	"github.com/skein-threads/skein/internal/heap"
 )
 
 func main() {
@@ -67,7 +67,7 @@ func (a *app) load() *cobra.Command {
 	return &cobra.Command{
 		Use: "load", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server.FitHeap()
+			heap.Fit()
 			return bench.RunLoad(cmd.Context())
 		},
 	}
@@ -83,7 +83,7 @@ func (a *app) turns() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.LoadArgs = []string{"load"}
 			o.Log = func(line string) { a.Hint("%s", line) }
-			server.FitHeap()
+			heap.Fit()
 			result, err := bench.React(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -116,7 +116,7 @@ func (a *app) appends() *cobra.Command {
 					return cli.WrongUsage("--peer %q: use %s", p, strings.Join(bench.Peers(), " or "))
 				}
 			}
-			o.ThreadCache = server.CacheSize(cacheMiB, server.FitHeap(), commands.DefaultCacheBytes)
+			o.ThreadCache = heap.Cache(cacheMiB, heap.Fit(), commands.DefaultCacheBytes)
 			o.LoadArgs = []string{"load"}
 			o.Log = func(line string) { a.Hint("%s", line) }
 			result, err := bench.Append(cmd.Context(), o)
@@ -163,7 +163,7 @@ func (a *app) neighbour() *cobra.Command {
 			}
 			o.LoadArgs = []string{"load"}
 			o.Log = func(line string) { a.Hint("%s", line) }
-			server.FitHeap()
+			heap.Fit()
 			result, err := bench.Neighbour(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -195,7 +195,7 @@ func (a *app) memory() *cobra.Command {
 			o.LoadArgs, o.SkeinArgs = []string{"load"}, []string{"skein"}
 			o.ThreadCache = cacheMiB << 20
 			o.Log = func(line string) { a.Hint("%s", line) }
-			server.FitHeap()
+			heap.Fit()
 			result, err := bench.Memory(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -224,7 +224,7 @@ func (a *app) threads() *cobra.Command {
 			"state.merge, and the way from a write to an observer. The store is a temporary folder, whose disk is measured too.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Log = func(line string) { a.Hint("%s", line) }
-			server.FitHeap()
+			heap.Fit()
 			result, err := bench.Threads(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -253,7 +253,7 @@ func (a *app) thread() *cobra.Command {
 				return cli.WrongUsage("--events: %d; use numbers from 100 on", least)
 			}
 			o.Log = func(line string) { a.Hint("%s", line) }
-			server.FitHeap()
+			heap.Fit()
 			result, err := bench.Long(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -284,7 +284,7 @@ func (a *app) http() *cobra.Command {
 			}
 			o.LoadArgs = []string{"load"}
 			o.Log = func(line string) { a.Hint("%s", line) }
-			server.FitHeap()
+			heap.Fit()
 			result, err := bench.HTTP(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -309,7 +309,7 @@ func (a *app) skein() *cobra.Command {
 	return &cobra.Command{
 		Use: "skein", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server.FitHeap()
+			heap.Fit()
 			return bench.RunSkein(cmd.Context())
 		},
 	}

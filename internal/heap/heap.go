@@ -1,4 +1,8 @@
-package server
+// Package heap fits what a process of Skein keeps in memory to the machine or the control group that
+// it runs in: [Fit] sets the garbage collector's limits, [ReturnIdle] returns memory when there
+// is nothing to do, and [Cache] sizes the cache of thread states. It is for programs: it changes
+// settings of the whole process.
+package heap
 
 import (
 	"context"
@@ -22,19 +26,19 @@ const heapRoom = 3 << 29
 // is small and allocation high, and collecting at twice took a tenth of the processor.
 const roomiest = 400
 
-// FitHeap is for programs: it changes settings of the whole process. It sets the garbage collector's limits to the memory of the process: the heap
+// Fit sets the garbage collector's limits to the memory of the process: the heap
 // may grow well beyond its live data, within bounds, and the total stays below nine
 // tenths of the control group's limit or, without one, of the machine's memory, and so far below it
 // that the program itself and pages of files have room. GOGC and GOMEMLIMIT take precedence if they
 // are set. It returns the limit, math.MaxInt64 if there is none.
-func FitHeap() (limit int64) {
+func Fit() (limit int64) {
 	if os.Getenv("GOGC") == "" {
 		keepRoom(heapRoom)
 	}
 	there := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)
 	limit, err := memlimit.Set(memlimit.WithRatio(1), memlimit.WithProvider(func() (uint64, error) {
 		n, err := there()
-		return withinLimit(n), err
+		return within(n), err
 	}))
 	if err != nil { // neither is known
 		return debug.SetMemoryLimit(-1)
@@ -47,14 +51,14 @@ func FitHeap() (limit int64) {
 const besides = 160 << 20
 
 // within returns the limit for a process that has so much memory: at least half of it.
-func withinLimit(there uint64) uint64 {
+func within(there uint64) uint64 {
 	return min(there/10*9, max(there/2, there-min(there, besides)))
 }
 
-// CacheSize returns the size of the cache of thread states in bytes: mib MiB or, if that is 0, a
+// Cache returns the size of the cache of thread states in bytes: mib MiB or, if that is 0, a
 // sixteenth of the memory limit, but at least the smaller of usual and an eighth of the limit.
 // Without a limit it is usual.
-func CacheSize(mib int, limit, usual int64) int64 {
+func Cache(mib int, limit, usual int64) int64 {
 	switch {
 	case mib != 0:
 		return int64(mib) << 20
@@ -105,10 +109,10 @@ const (
 	idleTimes = 3
 )
 
-// ReturnIdleHeap returns memory that the process does not use to the system whenever the process becomes
+// ReturnIdle returns memory that the process does not use to the system whenever the process becomes
 // idle, until ctx ends. Garbage that much work has left is otherwise collected minutes later, and the
 // room that the heap has (see Fit) is kept for more work.
-func ReturnIdleHeap(ctx context.Context) {
+func ReturnIdle(ctx context.Context) {
 	tick := time.NewTicker(idleEvery)
 	defer tick.Stop()
 	for i := (idleMemory{}); ; {

@@ -1,4 +1,4 @@
-package server
+package heap
 
 import (
 	"math"
@@ -34,7 +34,7 @@ func TestCache(t *testing.T) {
 		limit int64
 		want  int64
 	}{{0, math.MaxInt64, 256 << 20}, {0, 4 << 30, 256 << 20}, {0, 3 << 30, 256 << 20}, {0, 512 << 20, 64 << 20}, {0, 64 << 30, 4 << 30}, {100, 512 << 20, 100 << 20}, {1024, math.MaxInt64, 1 << 30}} {
-		if got := CacheSize(c.mib, c.limit, 256<<20); got != c.want {
+		if got := Cache(c.mib, c.limit, 256<<20); got != c.want {
 			t.Errorf("%d MiB asked for, of %d bytes: %d, want %d", c.mib, c.limit, got, c.want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestFitMemory_LimitWithoutControlGroup(t *testing.T) {
 	t.Setenv("GOGC", "100") // GOGC is not tested here
 	old := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(old)
-	limit := FitHeap()
+	limit := Fit()
 	whole, err := memlimit.FromSystem()
 	if err != nil {
 		t.Skip(err)
@@ -63,7 +63,7 @@ func TestFitMemory_LimitWithoutControlGroup(t *testing.T) {
 // A small control group has room for the program's code and for pages of files.
 func TestWithin_LeavesRoomForFiles(t *testing.T) {
 	for there, want := range map[uint64]uint64{0: 0, 256: 128, 512: 352, 1000: 840, 4000: 3600} {
-		if got := withinLimit(there << 20); got != want<<20 {
+		if got := within(there << 20); got != want<<20 {
 			t.Errorf("of %d MiB: %d MiB, want %d", there, got>>20, want)
 		}
 	}
