@@ -86,7 +86,7 @@ func TestAgentInItsOwnThread_IsBegunOnce(t *testing.T) {
 	first, stop := w.worker(Config{})
 	id, execution := w.begin("a", "hello")
 	w.until(id, func(e *events.Event) bool { return e.Type == events.RunParkedType })
-	w.unqueued(execution)
+	w.unqueued(id, execution)
 	stop()
 	w.must("approval.grant", id, events.GrantApproval{CallID: "c1"})
 	dying := &turn{w: first, job: &queues.Run{Tenant: tenant, Thread: id, Execution: execution}, talk: NewView(), ctx: t.Context()}

@@ -61,22 +61,22 @@ func (w *world) ready(worker *Worker) {
 }
 
 // unqueued waits until the queue has no message of a run.
-func (w *world) unqueued(execution string) {
+func (w *world) unqueued(id, execution string) {
 	w.t.Helper()
-	w.awaitQueue(execution, 0, false)
+	w.awaitQueue(id, execution, 0, false)
 }
 
 // queued waits until the queue has a message of a run that a version requested, or a
 // later one.
-func (w *world) queued(execution string, version int64) {
+func (w *world) queued(id, execution string, version int64) {
 	w.t.Helper()
-	w.awaitQueue(execution, version, true)
+	w.awaitQueue(id, execution, version, true)
 }
 
-func (w *world) awaitQueue(execution string, version int64, want bool) {
+func (w *world) awaitQueue(id, execution string, version int64, want bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(testPatience); ; time.Sleep(5 * time.Millisecond) {
-		there, err := queues.RunsOf(w.log).Has(w.t.Context(), tenant, execution, version)
+		there, err := queues.RunsOf(w.log).Has(w.t.Context(), tenant, id, execution, version)
 		if err != nil || time.Now().After(deadline) {
 			w.t.Fatalf("a message of run %s since version %d is there: %t: %v", execution, version, there, err)
 		}
@@ -108,7 +108,7 @@ func TestBegin_ClaimsWithCommit(t *testing.T) {
 	if n := claims(all, execution); n != 1 {
 		t.Errorf("it was claimed %d times", n)
 	}
-	w.unqueued(execution)
+	w.unqueued(id, execution)
 	var first *events.Commit
 	for c, err := range w.log.Thread(t.Context(), tenant, id, 0) {
 		if err != nil {
@@ -151,7 +151,7 @@ func TestBegin_OnceOnChangedThread(t *testing.T) {
 		}
 		// The state in the worker's process is stale now.
 		w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: []byte(`[]`)}})
-		w.unqueued(execution)
+		w.unqueued(id, execution)
 	}
 	for deadline := time.Now().Add(testPatience); len(worker.places) > 1; time.Sleep(time.Millisecond) { // one is reserved for the next delivery of the queue
 		if time.Now().After(deadline) {
@@ -205,7 +205,7 @@ func TestBegin_MessageIsForwardedToItsWorker(t *testing.T) {
 		if n := claims(w.finished(id, execution), execution); n != 1 && kept() {
 			t.Errorf("%s was claimed %d times", execution, n)
 		}
-		w.unqueued(execution)
+		w.unqueued(id, execution)
 	}
 
 	free = make(chan struct{})

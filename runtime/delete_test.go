@@ -41,7 +41,7 @@ func TestDelete_EndsRun(t *testing.T) {
 	await(t, stopped, "the reactor was not told to stop")
 	for there := true; there; {
 		var err error
-		if there, err = queues.RunsOf(w.log).Has(t.Context(), tenant, execution, 0); err != nil {
+		if there, err = queues.RunsOf(w.log).Has(t.Context(), tenant, id, execution, 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)

@@ -45,7 +45,7 @@ func TestWorker_KeepsRunThatIsRedelivered(t *testing.T) {
 	if n := claims(all, execution); n != 1 {
 		t.Errorf("it was claimed %d times", n)
 	}
-	w.unqueued(execution)
+	w.unqueued(id, execution)
 
 	held := &queues.Run{Tenant: tenant, Thread: "T-1", Execution: "exe_1", Version: 7}
 	worker.holdMessages(held)

@@ -222,7 +222,7 @@ func TestOrphan_EndsAtItsClaim(t *testing.T) {
 func (w *world) orphanage(agent, called string) (id string, child childRun) {
 	w.t.Helper()
 	id, execution := w.begin(agent, "hello")
-	w.queued(execution, 0)
+	w.queued(id, execution, 0)
 	w.loseQueue()
 	w.claim(id, execution, "dead")
 	t := &turn{w: New(w.log, w.d, Config{}, zerolog.Nop()), job: &queues.Run{Tenant: tenant, Thread: id, Execution: execution}, talk: NewView(), ctx: w.t.Context()}

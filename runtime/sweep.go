@@ -91,7 +91,7 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[r
 		}
 		return nil
 	}
-	there, err := queues.RunsOf(w.log).Has(ctx, ref.Tenant, run.ExecutionID, run.Wanted)
+	there, err := queues.RunsOf(w.log).Has(ctx, ref.Tenant, ref.Thread, run.ExecutionID, run.Wanted)
 	if err != nil || there {
 		return err
 	}

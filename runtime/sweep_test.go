@@ -88,7 +88,7 @@ func TestSweep_RunThatWaited(t *testing.T) {
 		}
 		return e.Type == events.RunParkedType
 	})
-	w.unqueued(execution)
+	w.unqueued(id, execution)
 	stop()
 	w.must("approval.grant", id, events.GrantApproval{CallID: "c1"})
 	var wanted int64
@@ -99,14 +99,14 @@ func TestSweep_RunThatWaited(t *testing.T) {
 	if wanted <= first {
 		t.Fatalf("it is wanted since version %d, and was at %d", wanted, first)
 	}
-	w.queued(execution, wanted)
+	w.queued(id, execution, wanted)
 	w.loseQueue()
 	if err := queues.RunsOf(w.log).Put(tenant, id, first, execution, "a"); err != nil {
 		t.Fatal(err)
 	}
-	w.queued(execution, first)
+	w.queued(id, execution, first)
 	stop = w.sweeps(worker, id, func() {})
-	w.queued(execution, wanted)
+	w.queued(id, execution, wanted)
 	stop()
 	w.work(Config{})
 	w.finished(id, execution)

@@ -43,7 +43,7 @@ func TestEraseThread(t *testing.T) {
 	for _, id := range []string{"T-1", "T-2"} {
 		for i, m := range []*nats.Msg{
 			{Subject: "skein.chunk.acme." + id + ".exe_1"}, {Subject: "skein.due.acme." + id + ".e1"},
-			{Subject: "skein.run.acme.exe_" + id}, {Subject: "skein.submit.acme.item.create"},
+			{Subject: "skein.run.acme.exe_" + id, Header: nats.Header{"Skein-Thread": {id}}}, {Subject: "skein.submit.acme.item.create"},
 		} {
 			m.Data = fmt.Appendf(nil, "%s-text-%d", id, i)
 			if _, err := l.JetStream().PublishMsg(t.Context(), m); err != nil {
@@ -58,7 +58,7 @@ func TestEraseThread(t *testing.T) {
 	logtest.Must(t,
 		chunks.Erase(t.Context(), l.Streams(), "acme", "T-1"),
 		queues.TimersOf(l).Erase(t.Context(), "acme", "T-1"),
-		queues.RunsOf(l).Erase(t.Context(), "acme", []string{"exe_T-1"}),
+		queues.RunsOf(l).Erase(t.Context(), "acme", "T-1", []string{"exe_T-1"}),
 		queues.SubmittedOf(l).Erase(t.Context(), "acme", func(b []byte) bool { return bytes.HasPrefix(b, []byte("T-1")) }),
 	)
 	for i := range 5 {

@@ -119,7 +119,7 @@ func TestReceiver_ClosedWithARunOnItsWay(t *testing.T) {
 		}
 		logtest.Must(t, r.Done())
 		natstest.Eventually(t, "the run is gone", func() bool {
-			there, err := queues.RunsOf(l).Has(t.Context(), logtest.Tenant, "exe_1", 0)
+			there, err := queues.RunsOf(l).Has(t.Context(), logtest.Tenant, thread, "exe_1", 0)
 			return err == nil && !there
 		})
 	}

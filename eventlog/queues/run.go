@@ -57,7 +57,7 @@ const handOverWait = 2 * time.Second
 // is redelivered after RunWait.
 func (r *Run) HandOver() error {
 	r.mu.Lock()
-	m := &nats.Msg{Subject: r.Keeper, Header: nats.Header{headerAck: slices.Clone(r.acks)}, Data: []byte(r.Tenant + "." + r.Execution)}
+	m := &nats.Msg{Subject: r.Keeper, Header: nats.Header{headerThread: {r.Thread}, headerAck: slices.Clone(r.acks)}, Data: []byte(r.Tenant + "." + r.Execution)}
 	r.mu.Unlock()
 	answer, err := r.wire.RequestMsg(m, handOverWait)
 	switch {

@@ -76,7 +76,7 @@ func (q Runs) Handed(receive func(*Run) bool) (inbox string, stop func(), err er
 	sub, err := wire.Subscribe(inbox, func(m *nats.Msg) {
 		tenant, execution, _ := strings.Cut(string(m.Data), ".")
 		answer := &nats.Msg{Subject: m.Reply}
-		if !receive(&Run{Tenant: tenant, Execution: execution, Keeper: inbox, delivery: delivery{wire: wire, acks: m.Header[headerAck]}}) {
+		if !receive(&Run{Tenant: tenant, Thread: m.Header.Get(headerThread), Execution: execution, Keeper: inbox, delivery: delivery{wire: wire, acks: m.Header[headerAck]}}) {
 			answer.Data = []byte(notHeld)
 		}
 		if m.Reply != "" { // "": of a release that waits for no answer
@@ -101,20 +101,30 @@ func (q Runs) Handed(receive func(*Run) bool) (inbox string, stop func(), err er
 	}, nil
 }
 
-// Has reports whether an execution is in the queue, waiting or in progress, as requested
-// by that version of its thread or a later one. A message of an earlier one does not
+// Has reports whether a thread's execution is in the queue, waiting or in progress, as requested
+// by that version of the thread or a later one. A message of an earlier one does not
 // count: it was acknowledged, and is there again because the server was killed before the
-// acknowledgement was on its disk. It may never be delivered.
-func (q Runs) Has(ctx context.Context, tenant, execution string, version int64) (bool, error) {
-	m, err := q.conn.Leader(ctx, q.stream(), streams.GetRequest{Last: q.conn.Config().Names.Run(tenant, execution)})
-	if errors.Is(err, streams.ErrNoMessage) {
-		return false, nil
-	}
-	if err != nil {
+// acknowledgement was on its disk. It may never be delivered. Nor does the message of another
+// thread's execution with the same id, which has replaced this one's.
+func (q Runs) Has(ctx context.Context, tenant, thread, execution string, version int64) (bool, error) {
+	m, err := q.message(ctx, tenant, thread, execution)
+	if m == nil || err != nil {
 		return false, err
 	}
 	of, err := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64)
 	return err == nil && of >= version, nil
+}
+
+// message returns the message of a thread's execution, nil if there is none.
+func (q Runs) message(ctx context.Context, tenant, thread, execution string) (*streams.Message, error) {
+	m, err := q.conn.Leader(ctx, q.stream(), streams.GetRequest{Last: q.conn.Config().Names.Run(tenant, execution)})
+	if errors.Is(err, streams.ErrNoMessage) || err == nil && m.Header.Get(headerThread) != thread {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &m, nil
 }
 
 // Receive returns a receiver for a worker.
@@ -136,11 +146,15 @@ func (q Runs) Depth(ctx context.Context) (Depth, error) {
 	return depth(ctx, q.conn, q.stream(), runConsumer)
 }
 
-// Erase erases the messages of executions.
-func (q Runs) Erase(ctx context.Context, tenant string, executions []string) error {
+// Erase erases the messages of a thread's executions, and none of another thread's with the same id.
+func (q Runs) Erase(ctx context.Context, tenant, thread string, executions []string) error {
 	var errs []error
 	for _, id := range executions {
-		errs = append(errs, q.conn.Erase(ctx, q.stream(), q.conn.Config().Names.Run(tenant, id), 0))
+		m, err := q.message(ctx, tenant, thread, id)
+		if m != nil {
+			err = q.conn.Erase(ctx, q.stream(), q.conn.Config().Names.Run(tenant, id), m.Seq+1)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -21,7 +21,7 @@ func TestHasRun(t *testing.T) {
 	thread := logtest.NewAuthor(1).Thread
 	has := func(version int64) bool {
 		t.Helper()
-		there, err := queues.RunsOf(l).Has(t.Context(), logtest.Tenant, "exe_1", version)
+		there, err := queues.RunsOf(l).Has(t.Context(), logtest.Tenant, thread, "exe_1", version)
 		logtest.Must(t, err)
 		return there
 	}
@@ -50,6 +50,35 @@ func TestHasRun(t *testing.T) {
 	}
 	logtest.Must(t, run.Done())
 	natstest.Eventually(t, "it is gone", func() bool { return !has(0) })
+}
+
+// Two threads have an execution of the same id. The message of one is not that of the other, and is
+// not erased with it.
+func TestRuns_SameIDInTwoThreads(t *testing.T) {
+	t.Parallel()
+	l := logtest.Start(t)
+	queue := queues.RunsOf(l)
+	has := func(thread string) bool {
+		t.Helper()
+		there, err := queue.Has(t.Context(), logtest.Tenant, thread, "exe_1", 4)
+		logtest.Must(t, err)
+		return there
+	}
+	logtest.Must(t, queue.Put(logtest.Tenant, "T-1", 4, "exe_1", "agent"))
+	natstest.Eventually(t, "the first is there", func() bool { return has("T-1") })
+	logtest.Must(t, queue.Put(logtest.Tenant, "T-2", 9, "exe_1", "agent"))
+	natstest.Eventually(t, "the second is there", func() bool { return has("T-2") })
+	if has("T-1") {
+		t.Error("the message of another thread counts")
+	}
+	logtest.Must(t, queue.Erase(t.Context(), logtest.Tenant, "T-1", []string{"exe_1"}))
+	if !has("T-2") {
+		t.Error("the message of another thread was erased")
+	}
+	logtest.Must(t, queue.Erase(t.Context(), logtest.Tenant, "T-2", []string{"exe_1"}))
+	if has("T-2") {
+		t.Error("it was not erased")
+	}
 }
 
 // Runs that were handed to a process which stops are answered: a worker that gets no answer leaves the

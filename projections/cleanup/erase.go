@@ -54,7 +54,7 @@ func (c *Cleaner) erase(ctx context.Context, o *openDeletion) (again time.Durati
 			timeline.Of(c.log).Erase(ctx, d.Tenant, d.Thread, h.tombstone),
 			chunks.Erase(ctx, c.log.Streams(), d.Tenant, d.Thread),
 			queues.TimersOf(c.log).Erase(ctx, d.Tenant, d.Thread),
-			queues.RunsOf(c.log).Erase(ctx, d.Tenant, h.executions),
+			queues.RunsOf(c.log).Erase(ctx, d.Tenant, d.Thread, h.executions),
 			queues.SubmittedOf(c.log).Erase(ctx, d.Tenant, func(body []byte) bool { return namesThread(body, d.Thread) }),
 		)
 	})
