@@ -79,12 +79,10 @@ func summaryWritten(ctx context.Context, r *cli.Remote, c *client.Client, reply 
 func (a *app) threadMention() *cobra.Command {
 	var d events.MentionThread
 	var message int64
-	cmd := remoteCommand("mention THREAD OTHER", "Record on two threads that one refers to the other", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			d.MentionedID = args[1]
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("mention THREAD OTHER", "Record on two threads that one refers to the other", cobra.ExactArgs(2), func(args []string) (any, error) {
+		d.MentionedID = args[1]
+		return d, nil
+	})
 	f := cmd.Flags()
 	f.Int64Var(&message, "message", 0, "the message that refers to the other thread, from 0; default the last one")
 	cmd.PreRun = func(*cobra.Command, []string) { d.MessageIndex = ifGiven(f.Changed("message"), message) }
@@ -94,16 +92,14 @@ func (a *app) threadMention() *cobra.Command {
 
 func (a *app) threadTruncate() *cobra.Command {
 	var d events.TruncateThread
-	cmd := remoteCommand("truncate THREAD MESSAGE", "Hide the messages after one, which is counted from 0", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			message, err := strconv.ParseInt(args[1], 10, 64)
-			if err != nil || message < 0 {
-				return cli.WrongUsage("the message is a number from 0, not %q", args[1])
-			}
-			d.MessageIndex = &message
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("truncate THREAD MESSAGE", "Hide the messages after one, which is counted from 0", cobra.ExactArgs(2), func(args []string) (any, error) {
+		message, err := strconv.ParseInt(args[1], 10, 64)
+		if err != nil || message < 0 {
+			return nil, cli.WrongUsage("the message is a number from 0, not %q", args[1])
+		}
+		d.MessageIndex = &message
+		return d, nil
+	})
 	cmd.Flags().BoolVar(&d.Interrupt, "interrupt", false, "abort what runs on the thread")
 	return cmd
 }

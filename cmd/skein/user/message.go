@@ -146,26 +146,24 @@ func (a *app) messageEdit() *cobra.Command {
 	var status, ended string
 	var silent maybe
 	var metadata jsonFlag
-	cmd := remoteCommand("edit THREAD MESSAGE [TEXT]", "Change a message", cobra.RangeArgs(2, 3),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			d.MessageID, d.Status, d.ToolStatus, d.Metadata = args[1], events.MessageStatus(status), events.ToolStatus(ended), metadata.value()
-			d.Silent = silent.value
-			if err := choices(choiceOf{"--status", status, d.Status.Enum()}, choiceOf{"--tool-status", ended, d.ToolStatus.Enum()}); err != nil {
-				return err
+	cmd := a.sending("edit THREAD MESSAGE [TEXT]", "Change a message", cobra.RangeArgs(2, 3), func(args []string) (any, error) {
+		d.MessageID, d.Status, d.ToolStatus, d.Metadata = args[1], events.MessageStatus(status), events.ToolStatus(ended), metadata.value()
+		d.Silent = silent.value
+		if err := choices(choiceOf{"--status", status, d.Status.Enum()}, choiceOf{"--tool-status", ended, d.ToolStatus.Enum()}); err != nil {
+			return nil, err
+		}
+		if len(args) == 3 {
+			text, err := a.text(args[2])
+			if err != nil {
+				return nil, err
 			}
-			if len(args) == 3 {
-				text, err := a.text(args[2])
-				if err != nil {
-					return err
-				}
-				d.Content = &text
-			}
-			if d.Content == nil && d.Metadata == nil && d.Silent == nil && status == "" && ended == "" {
-				return cli.WrongUsage("nothing to change: use TEXT or a flag")
-			}
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+			d.Content = &text
+		}
+		if d.Content == nil && d.Metadata == nil && d.Silent == nil && status == "" && ended == "" {
+			return nil, cli.WrongUsage("nothing to change: use TEXT or a flag")
+		}
+		return d, nil
+	})
 	cmd.Long = "Change a message. TEXT is the whole new text; - reads it from standard input."
 	f := cmd.Flags()
 	f.VarPF(&silent, "silent", "", "hide it from people, or --silent=false: show it").NoOptDefVal = "true"
@@ -176,9 +174,8 @@ func (a *app) messageEdit() *cobra.Command {
 }
 
 func (a *app) messageRemove() *cobra.Command {
-	return remoteCommand("rm THREAD MESSAGE", "Hide a message from every view", cobra.ExactArgs(2), func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-		reply, err := c.Send(ctx, args[0], events.DeleteMessage{ItemID: args[1]})
-		return a.printReply(r, reply, err)
+	return a.sending("rm THREAD MESSAGE", "Hide a message from every view", cobra.ExactArgs(2), func(args []string) (any, error) {
+		return events.DeleteMessage{ItemID: args[1]}, nil
 	})
 }
 

@@ -44,37 +44,29 @@ func (a *app) queueList() *cobra.Command {
 }
 
 func (a *app) queueRemove() *cobra.Command {
-	cmd := remoteCommand("rm THREAD QUEUED", "Remove a message, or a call of a tool, from the queue", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			reply, err := c.Send(ctx, args[0], events.RemoveQueued{QueuedID: args[1]})
-			return a.printReply(r, reply, err)
-		})
-	return cmd
+	return a.sending("rm THREAD QUEUED", "Remove a message, or a call of a tool, from the queue", cobra.ExactArgs(2), func(args []string) (any, error) {
+		return events.RemoveQueued{QueuedID: args[1]}, nil
+	})
 }
 
 func (a *app) queueEdit() *cobra.Command {
-	cmd := remoteCommand("edit THREAD QUEUED TEXT", "Replace a waiting message of a user; it keeps its place", cobra.ExactArgs(3),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			content, err := json.Marshal([]map[string]string{{"type": "input_text", "text": args[2]}})
-			if err != nil {
-				return err
-			}
-			reply, err := c.Send(ctx, args[0], events.EditQueued{
-				QueuedID: args[1], Item: events.NewItem{Type: events.Message, Role: events.User, Content: content},
-			})
-			return a.printReply(r, reply, err)
-		})
-	return cmd
+	return a.sending("edit THREAD QUEUED TEXT", "Replace a waiting message of a user; it keeps its place", cobra.ExactArgs(3), func(args []string) (any, error) {
+		content, err := json.Marshal([]map[string]string{{"type": "input_text", "text": args[2]}})
+		if err != nil {
+			return nil, err
+		}
+		return events.EditQueued{
+			QueuedID: args[1], Item: events.NewItem{Type: events.Message, Role: events.User, Content: content},
+		}, nil
+	})
 }
 
 func (a *app) queueMove() *cobra.Command {
 	var d events.MoveQueued
-	cmd := remoteCommand("move THREAD QUEUED", "Move a message, or a call of a tool, within the queue", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			d.QueuedID = args[1]
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("move THREAD QUEUED", "Move a message, or a call of a tool, within the queue", cobra.ExactArgs(2), func(args []string) (any, error) {
+		d.QueuedID = args[1]
+		return d, nil
+	})
 	cmd.Flags().StringVar(&d.Before, "before", "", "the queued id to move it before; default the end of the queue")
 	return cmd
 }

@@ -40,6 +40,19 @@ func reading(use, short string, args cobra.PositionalArgs, run func(context.Cont
 	})
 }
 
+// sending returns a command that sends what command returns to the thread that its first argument
+// names, and prints the reply.
+func (a *app) sending(use, short string, args cobra.PositionalArgs, command func(args []string) (any, error)) *cobra.Command {
+	return remoteCommand(use, short, args, func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
+		d, err := command(args)
+		if err != nil {
+			return err
+		}
+		reply, err := c.Send(ctx, args[0], d)
+		return a.printReply(r, reply, err)
+	})
+}
+
 // jsonFlag is a flag with a JSON value.
 type jsonFlag events.JSON
 

@@ -65,11 +65,9 @@ func waitsFor(list []events.RunWait) string {
 
 func (a *app) runStop() *cobra.Command {
 	var d events.StopRun
-	cmd := remoteCommand("stop THREAD", "End the run of a thread after its current operation", cobra.ExactArgs(1),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("stop THREAD", "End the run of a thread after its current operation", cobra.ExactArgs(1), func(args []string) (any, error) {
+		return d, nil
+	})
 	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; default the active one")
 	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
 	cmd.Flags().BoolVar(&d.Now, "now", false, "interrupt the model; its partial output is the answer")
@@ -78,11 +76,9 @@ func (a *app) runStop() *cobra.Command {
 
 func (a *app) runCancel() *cobra.Command {
 	var d events.CancelRun
-	cmd := remoteCommand("cancel THREAD", "End the run of a thread during its current operation", cobra.ExactArgs(1),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("cancel THREAD", "End the run of a thread during its current operation", cobra.ExactArgs(1), func(args []string) (any, error) {
+		return d, nil
+	})
 	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; default the active one")
 	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
 	cmd.Flags().BoolVar(&d.Discard, "discard", false, "discard the output of the current step")
@@ -108,15 +104,13 @@ func (a *app) runRetry() *cobra.Command {
 }
 
 func (a *app) runTurn() *cobra.Command {
-	return remoteCommand("turn THREAD SIDE", "Assign the next turn of a dual_ai agent to side a or b", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			side := events.Side(args[1])
-			if err := cli.Choice("SIDE", args[1], side.Enum()); err != nil {
-				return err
-			}
-			reply, err := c.Send(ctx, args[0], events.TurnRun{Side: side})
-			return a.printReply(r, reply, err)
-		})
+	return a.sending("turn THREAD SIDE", "Assign the next turn of a dual_ai agent to side a or b", cobra.ExactArgs(2), func(args []string) (any, error) {
+		side := events.Side(args[1])
+		if err := cli.Choice("SIDE", args[1], side.Enum()); err != nil {
+			return nil, err
+		}
+		return events.TurnRun{Side: side}, nil
+	})
 }
 
 func (a *app) approvalCommand() *cobra.Command {
@@ -164,12 +158,10 @@ func (a *app) approvalList() *cobra.Command {
 func (a *app) approvalGrant() *cobra.Command {
 	var d events.GrantApproval
 	var arguments jsonFlag
-	cmd := remoteCommand("grant THREAD CALL", "Permit a call of a tool", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			d.CallID, d.Arguments = args[1], arguments.value()
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("grant THREAD CALL", "Permit a call of a tool", cobra.ExactArgs(2), func(args []string) (any, error) {
+		d.CallID, d.Arguments = args[1], arguments.value()
+		return d, nil
+	})
 	cmd.Flags().Var(&arguments, "arguments", "arguments to use instead: a JSON object")
 	cmd.Flags().StringVar(&d.Comment, "comment", "", "a note to record")
 	return cmd
@@ -177,12 +169,10 @@ func (a *app) approvalGrant() *cobra.Command {
 
 func (a *app) approvalDeny() *cobra.Command {
 	var d events.DenyApproval
-	cmd := remoteCommand("deny THREAD CALL", "Refuse a call of a tool; the model is told", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			d.CallID = args[1]
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("deny THREAD CALL", "Refuse a call of a tool; the model is told", cobra.ExactArgs(2), func(args []string) (any, error) {
+		d.CallID = args[1]
+		return d, nil
+	})
 	cmd.Flags().StringVar(&d.Comment, "comment", "", "what the model is told")
 	return cmd
 }
@@ -190,15 +180,13 @@ func (a *app) approvalDeny() *cobra.Command {
 func (a *app) approvalResolve() *cobra.Command {
 	d := events.ResolveApproval{}
 	var arguments, result jsonFlag
-	cmd := remoteCommand("resolve THREAD CALL", "Resolve a call of a tool: permit it, refuse it, or set its result", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			d.CallID, d.Arguments, d.Result = args[1], arguments.value(), result.value()
-			if err := d.Check(); err != nil {
-				return cli.WrongUsage("use exactly one of --grant, --deny and --result; --arguments goes with --grant")
-			}
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("resolve THREAD CALL", "Resolve a call of a tool: permit it, refuse it, or set its result", cobra.ExactArgs(2), func(args []string) (any, error) {
+		d.CallID, d.Arguments, d.Result = args[1], arguments.value(), result.value()
+		if err := d.Check(); err != nil {
+			return nil, cli.WrongUsage("use exactly one of --grant, --deny and --result; --arguments goes with --grant")
+		}
+		return d, nil
+	})
 	f := cmd.Flags()
 	f.BoolVar(&d.Grant, "grant", false, "permit the call")
 	f.Var(&arguments, "arguments", "with --grant: arguments to use instead: a JSON object")

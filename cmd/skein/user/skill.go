@@ -59,11 +59,9 @@ func (a *app) activeSkills(ctx context.Context, r *cli.Remote, c *client.Client,
 
 func (a *app) skillActivate() *cobra.Command {
 	var arguments jsonFlag
-	cmd := remoteCommand("activate THREAD NAME", "Activate a skill on a thread", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			reply, err := c.Send(ctx, args[0], events.ActivateSkill{Name: args[1], Arguments: arguments.value()})
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("activate THREAD NAME", "Activate a skill on a thread", cobra.ExactArgs(2), func(args []string) (any, error) {
+		return events.ActivateSkill{Name: args[1], Arguments: arguments.value()}, nil
+	})
 	cmd.Flags().Var(&arguments, "arguments", "what the skill is activated for: a JSON object")
 	return cmd
 }

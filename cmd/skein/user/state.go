@@ -62,19 +62,16 @@ func (a *app) stateRemove() *cobra.Command {
 }
 
 func (a *app) stateMerge(use, short string, n int, d *events.MergeState, operation func(args []string) events.StateOperation) *cobra.Command {
-	return remoteCommand(use, short, cobra.ExactArgs(n), func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
+	return a.sending(use, short, cobra.ExactArgs(n), func(args []string) (any, error) {
 		d.Operations = []events.StateOperation{operation(args)}
-		reply, err := c.Send(ctx, args[0], *d)
-		return a.printReply(r, reply, err)
+		return *d, nil
 	})
 }
 
 func (a *app) stateDestroy() *cobra.Command {
-	return remoteCommand("destroy THREAD", "End the current life of the state, so that it starts afresh", cobra.ExactArgs(1),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			reply, err := c.Send(ctx, args[0], events.DestroyState{})
-			return a.printReply(r, reply, err)
-		})
+	return a.sending("destroy THREAD", "End the current life of the state, so that it starts afresh", cobra.ExactArgs(1), func(args []string) (any, error) {
+		return events.DestroyState{}, nil
+	})
 }
 
 // jsonOrText returns a value that is JSON as it is, and anything else as a JSON text.
@@ -92,24 +89,20 @@ func (a *app) sessionCommand() *cobra.Command {
 
 func (a *app) sessionStart() *cobra.Command {
 	var d events.StartSession
-	cmd := remoteCommand("start THREAD SESSION", "Record that a request started; SESSION is sess_ and hex digits", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			d.SessionID = args[1]
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("start THREAD SESSION", "Record that a request started; SESSION is sess_ and hex digits", cobra.ExactArgs(2), func(args []string) (any, error) {
+		d.SessionID = args[1]
+		return d, nil
+	})
 	cmd.Flags().StringVar(&d.StartedAt, "started-at", "", "when it started; default now")
 	return cmd
 }
 
 func (a *app) sessionComplete() *cobra.Command {
 	var d events.CompleteSession
-	cmd := remoteCommand("complete THREAD SESSION", "Record that a request has ended", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			d.SessionID = args[1]
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("complete THREAD SESSION", "Record that a request has ended", cobra.ExactArgs(2), func(args []string) (any, error) {
+		d.SessionID = args[1]
+		return d, nil
+	})
 	cmd.Flags().StringVar(&d.ErrorText, "error", "", "why it failed")
 	return cmd
 }

@@ -130,15 +130,13 @@ func (a *app) listThreads(ctx context.Context, r *cli.Remote, c *client.Client, 
 
 func (a *app) threadStatus() *cobra.Command {
 	var reason string
-	cmd := remoteCommand("status THREAD STATUS", "Change the status of a thread: open, streaming, closed or failed", cobra.ExactArgs(2),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			to := events.ThreadStatus(args[1])
-			if err := cli.Choice("STATUS", args[1], to.Enum()); err != nil {
-				return err
-			}
-			reply, err := c.Send(ctx, args[0], events.SetThreadStatus{To: to, Reason: reason})
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("status THREAD STATUS", "Change the status of a thread: open, streaming, closed or failed", cobra.ExactArgs(2), func(args []string) (any, error) {
+		to := events.ThreadStatus(args[1])
+		if err := cli.Choice("STATUS", args[1], to.Enum()); err != nil {
+			return nil, err
+		}
+		return events.SetThreadStatus{To: to, Reason: reason}, nil
+	})
 	cmd.Flags().StringVar(&reason, "reason", "", "why")
 	return cmd
 }
@@ -191,11 +189,9 @@ func (a *app) threadUpdate() *cobra.Command {
 	var maxTokens int64
 	var metadata, env jsonFlag
 	var d events.UpdateThread
-	cmd := remoteCommand("update THREAD", "Change the properties of a thread that are set as flags", cobra.ExactArgs(1),
-		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			reply, err := c.Send(ctx, args[0], d)
-			return a.printReply(r, reply, err)
-		})
+	cmd := a.sending("update THREAD", "Change the properties of a thread that are set as flags", cobra.ExactArgs(1), func(args []string) (any, error) {
+		return d, nil
+	})
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		given := cmd.Flags().Changed
 		d = events.UpdateThread{
