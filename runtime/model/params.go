@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
 )
 
 // Rules say which params the definition of a model may set: they come from a tenant, and are sent
@@ -109,6 +110,34 @@ func (t *Turn) Take(fields ...Field) error {
 		}
 	}
 	return t.paramsError(errors.Join(errs...))
+}
+
+// EncodeTools returns the tools as form has each in a protocol, and after them those of the params. It
+// takes these, the limits, which override the turn's, and then more.
+func (t *Turn) EncodeTools(form func(runtime.ToolSpec) any, more ...Field) ([]events.JSON, error) {
+	var out, hosted []events.JSON
+	for _, tool := range t.Tools {
+		raw, err := json.Marshal(form(tool))
+		if err != nil {
+			return nil, fmt.Errorf("the tool %.64q cannot be sent to the model: its parameters are not JSON", tool.Name)
+		}
+		out = append(out, raw)
+	}
+	limits := []Field{{"tools", &hosted}, {"max_output_tokens", &t.MaxOutputTokens}, {"temperature", &t.Temperature}}
+	if err := t.Take(append(limits, more...)...); err != nil {
+		return nil, err
+	}
+	return append(out, hosted...), nil
+}
+
+// NewRequest returns the request whose body has fields, and after them more, which is JSON.
+// What shows the thread is one of fields.
+func NewRequest(fields any, more string, shown events.JSON) (*Request, error) {
+	body, err := json.Marshal(fields, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("encode the request: %w", err)
+	}
+	return &Request{Body: append(body[:len(body)-1], ","+more+"}"...), Shown: shown}, nil
 }
 
 // Clip returns a foreign name as errors show it.

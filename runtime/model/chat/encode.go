@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/events/openresponses"
+	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
 )
 
@@ -62,23 +63,16 @@ type functionTool struct {
 
 // Encode implements model.Codec.
 func (Codec) Encode(t *model.Turn) (*model.Request, error) {
-	f := fields{Model: t.Model, MaxTokens: t.MaxOutputTokens, Temperature: t.Temperature}
 	if err := translate(t); err != nil {
 		return nil, err
 	}
-	for _, tool := range t.Tools {
-		raw, err := json.Marshal(functionTool{"function", function{tool.Name, tool.Description, tool.Parameters, tool.Strict}})
-		if err != nil {
-			return nil, fmt.Errorf("the tool %.64q cannot be sent to the model: its parameters are not JSON", tool.Name)
-		}
-		f.Tools = append(f.Tools, raw)
-	}
-	var hosted []events.JSON
-	if err := t.Take(model.Field{Name: "tools", Into: &hosted}, model.Field{Name: "max_output_tokens", Into: &f.MaxTokens}, model.Field{Name: "max_tokens", Into: &f.MaxTokens},
-		model.Field{Name: "temperature", Into: &f.Temperature}); err != nil {
+	tools, err := t.EncodeTools(func(tool runtime.ToolSpec) any {
+		return functionTool{"function", function{tool.Name, tool.Description, tool.Parameters, tool.Strict}}
+	}, model.Field{Name: "max_tokens", Into: &t.MaxOutputTokens})
+	if err != nil {
 		return nil, err
 	}
-	f.Tools = append(f.Tools, hosted...)
+	f := fields{Model: t.Model, Tools: tools, MaxTokens: t.MaxOutputTokens, Temperature: t.Temperature}
 	if t.Params["max_completion_tokens"] != nil { // endpoints refuse both
 		f.MaxTokens = 0
 	}
@@ -91,15 +85,10 @@ func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 	if len(list) == 0 {
 		return nil, model.ErrNothingToShow
 	}
-	var err error
 	if f.Messages, err = json.Marshal(list, json.Deterministic(true)); err != nil {
 		return nil, fmt.Errorf("the thread's items cannot be sent: %w", err)
 	}
-	body, err := json.Marshal(f, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("encode the request: %w", err)
-	}
-	return &model.Request{Body: append(body[:len(body)-1], `,"stream":true,"stream_options":{"include_usage":true}}`...), Shown: f.Messages}, nil
+	return model.NewRequest(f, `"stream":true,"stream_options":{"include_usage":true}`, f.Messages)
 }
 
 // translate renames params of the Responses protocol, which settings of a run have, to the names that

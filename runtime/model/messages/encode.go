@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/events/openresponses"
+	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
 )
 
@@ -71,24 +72,16 @@ type tool struct {
 
 // Encode implements model.Codec.
 func (Codec) Encode(t *model.Turn) (*model.Request, error) {
-	f := fields{Model: t.Model, MaxTokens: t.MaxOutputTokens, Temperature: t.Temperature}
 	s, err := t.Settings()
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range t.Tools {
-		raw, err := json.Marshal(tool{one.Name, one.Description, one.Parameters})
-		if err != nil {
-			return nil, fmt.Errorf("the tool %.64q cannot be sent to the model: its parameters are not JSON", one.Name)
-		}
-		f.Tools = append(f.Tools, raw)
-	}
-	var hosted []events.JSON
-	if err := t.Take(model.Field{Name: "tools", Into: &hosted}, model.Field{Name: "max_output_tokens", Into: &f.MaxTokens}, model.Field{Name: "max_tokens", Into: &f.MaxTokens},
-		model.Field{Name: "temperature", Into: &f.Temperature}); err != nil {
+	tools, err := t.EncodeTools(func(one runtime.ToolSpec) any { return tool{one.Name, one.Description, one.Parameters} },
+		model.Field{Name: "max_tokens", Into: &t.MaxOutputTokens})
+	if err != nil {
 		return nil, err
 	}
-	f.Tools = append(f.Tools, hosted...)
+	f := fields{Model: t.Model, Tools: tools, MaxTokens: t.MaxOutputTokens, Temperature: t.Temperature}
 	if stop := t.Params["stop"]; stop != nil {
 		delete(t.Params, "stop")
 		t.Params["stop_sequences"] = stop
@@ -104,11 +97,7 @@ func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 	if f.Messages, err = json.Marshal(list, json.Deterministic(true)); err != nil {
 		return nil, fmt.Errorf("the thread's items cannot be sent: %w", err)
 	}
-	body, err := json.Marshal(f, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("encode the request: %w", err)
-	}
-	return &model.Request{Body: append(body[:len(body)-1], `,"stream":true}`...), Shown: f.Messages}, nil
+	return model.NewRequest(f, `"stream":true`, f.Messages)
 }
 
 // settle sets the limits, and converts params of the Responses protocol, which settings of a run have,

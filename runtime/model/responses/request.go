@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
 )
 
@@ -35,30 +36,21 @@ type functionTool struct {
 // Encode implements model.Codec. The model's params override the limits and store, and add to the
 // tools.
 func (Codec) Encode(t *model.Turn) (*model.Request, error) {
-	f := fields{Model: t.Model, Instructions: t.Instructions, MaxOutputTokens: t.MaxOutputTokens, Temperature: t.Temperature, Store: t.Store}
-	for _, tool := range t.Tools {
-		raw, err := json.Marshal(functionTool{"function", tool.Name, tool.Description, tool.Parameters, tool.Strict})
-		if err != nil {
-			return nil, fmt.Errorf("the tool %.64q cannot be sent to the model: its parameters are not JSON", tool.Name)
-		}
-		f.Tools = append(f.Tools, raw)
-	}
-	var hosted []events.JSON
-	if err := t.Take(model.Field{Name: "tools", Into: &hosted}, model.Field{Name: "max_output_tokens", Into: &f.MaxOutputTokens},
-		model.Field{Name: "temperature", Into: &f.Temperature}, model.Field{Name: "store", Into: &f.Store}); err != nil {
+	tools, err := t.EncodeTools(func(tool runtime.ToolSpec) any {
+		return functionTool{"function", tool.Name, tool.Description, tool.Parameters, tool.Strict}
+	}, model.Field{Name: "store", Into: &t.Store})
+	if err != nil {
 		return nil, err
 	}
-	f.Tools, f.Params = append(f.Tools, hosted...), t.Params
+	f := fields{
+		Model: t.Model, Instructions: t.Instructions, Tools: tools, MaxOutputTokens: t.MaxOutputTokens, Temperature: t.Temperature,
+		Store: t.Store, Params: t.Params,
+	}
 	if !f.Store && !t.RawReasoning && asksForReasoning(t) {
 		f.Params["include"] = withInclude(f.Params["include"], encryptedReasoning)
 	}
-	var err error
 	if f.Input, err = json.Marshal(inputOf(t.Items), json.Deterministic(true)); err != nil {
 		return nil, fmt.Errorf("the thread's items cannot be sent: %w", err)
 	}
-	body, err := json.Marshal(f, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("encode the request: %w", err)
-	}
-	return &model.Request{Body: append(body[:len(body)-1], `,"stream":true}`...), Shown: f.Input}, nil
+	return model.NewRequest(f, `"stream":true`, f.Input)
 }
