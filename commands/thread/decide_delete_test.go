@@ -91,7 +91,7 @@ func TestDelete_RunsOfADraft(t *testing.T) {
 	if _, err := d.Do(w.command(events.DeleteThread{})); err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := d.State().Run("exe_a"); ok {
+	if r, ok := d.layer.Run("exe_a"); ok {
 		t.Errorf("the run is still there: %+v", r)
 	}
 	if _, ok := w.state.Run("exe_a"); !ok {

@@ -91,9 +91,6 @@ type Draft struct {
 // NewDraft returns a draft over s. While it is in use, s must not change.
 func NewDraft(s *State) *Draft { return &Draft{base: s, layer: s.layer()} }
 
-// State returns the state after the draft's commands. The caller must not change it.
-func (d *Draft) State() *State { return d.layer }
-
 // Events returns the draft's events, in order.
 func (d *Draft) Events() []events.Event { return d.events }
 

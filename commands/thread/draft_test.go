@@ -21,15 +21,15 @@ func TestDraft_LeavesItsBaseUnchanged(t *testing.T) {
 	if _, err := d.Do(refused); events.AsError(err).Code != events.IllegalTransition {
 		t.Fatalf("it was to be refused on what the draft has done: %v", err)
 	}
-	if _, there := d.State().context("ctx_a"); there || len(d.Events()) != 1 || d.State().Version != k.state.Version+1 {
-		t.Errorf("a refused command left %d events, version %d", len(d.Events()), d.State().Version)
+	if _, there := d.layer.context("ctx_a"); there || len(d.Events()) != 1 || d.layer.Version != k.state.Version+1 {
+		t.Errorf("a refused command left %d events, version %d", len(d.Events()), d.layer.Version)
 	}
 	second, err := d.Do(k.command(events.SetThreadStatus{To: events.ThreadClosed}, message("itm_a", "x")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(first) != 1 || len(second) != 2 || len(d.Events()) != 3 || d.State().Status != events.ThreadClosed {
-		t.Errorf("%d and %d events, %d in all, thread %s", len(first), len(second), len(d.Events()), d.State().Status)
+	if len(first) != 1 || len(second) != 2 || len(d.Events()) != 3 || d.layer.Status != events.ThreadClosed {
+		t.Errorf("%d and %d events, %d in all, thread %s", len(first), len(second), len(d.Events()), d.layer.Status)
 	}
 	if !bytes.Equal(before, encoded(t, k.state)) {
 		t.Error("the state below has changed")

@@ -148,17 +148,17 @@ func history(t testing.TB, roll dice, commands int) (done, refused int) {
 					continue // it stands alone in its commit
 				}
 			}
-			if len(data) == 0 || d.State().Deleted {
+			if len(data) == 0 || d.layer.Deleted {
 				continue
 			}
 			c := k.command(data...)
 			c.Time += events.Time(roll(3)) * day / 3
-			drafted, version := len(d.Events()), d.State().Version
+			drafted, version := len(d.Events()), d.layer.Version
 			made, err := d.Do(c)
 			if err == nil {
 				done++
 				check(made)
-			} else if refused++; len(d.Events()) != drafted || d.State().Version != version {
+			} else if refused++; len(d.Events()) != drafted || d.layer.Version != version {
 				t.Fatalf("a refused command left something in the draft: %v", err)
 			}
 		}
