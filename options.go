@@ -40,7 +40,7 @@ type Options struct {
 	HTTPKeyLimits  map[string]int // of a credential over HTTP: rate, inflight, streams, uploads; negative: no limit
 	// HTTPTenantLimits are the same of a tenant.
 	HTTPTenantLimits map[string]int
-	// Tenant is whose requests over HTTP are, without Access: default that of their
+	// Tenant is the tenant of all requests over HTTP without Access: default the one in their
 	// header Skein-Tenant.
 	Tenant string
 	// JWTIssuer is the URL of an identity provider (OpenID Connect) whose tokens HTTP accepts: those
@@ -48,7 +48,7 @@ type Options struct {
 	// roles, and JWTUserClaim, which may be empty, that with the user to whose threads a
 	// token is limited.
 	JWTIssuer, JWTAudience, JWTTenantClaim, JWTRolesClaim, JWTUserClaim string
-	// HTTPKeys is a folder as that of Access, whose API keys HTTP accepts with NATS.
+	// HTTPKeys is a folder like Access. HTTP accepts its API keys when the NATS server is external.
 	HTTPKeys string
 	// NATS is the URL of a NATS server to use instead of the embedded one, Creds a file
 	// of credentials or of an NKey for it, and CA a file of the authorities to trust,

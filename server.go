@@ -90,9 +90,9 @@ func (s *Server) Effect(name string, run EffectFunc) error { return s.registry.A
 // Reactor. Options.Hooks apply to every run.
 func (s *Server) Hook(name string, hooks Hooks) error { return s.registry.AddHooks(name, hooks) }
 
-// Continue sets the loop policy of an agent, for every tenant: policy reports whether
-// another step follows one with that outcome, and takes precedence over the agent's
-// definition. Limits still apply, and a stopped run ends. Errors are those of Reactor.
+// Continue sets the loop policy of an agent, for every tenant: policy reports whether another step
+// follows one with that outcome, and takes precedence over the agent's definition. Limits still
+// apply, and a stopped run ends. It returns the same errors as Reactor.
 func (s *Server) Continue(agent string, policy Loop) error { return s.registry.AddLoop(agent, policy) }
 
 // Endpoint registers a handler of requests about one thread, made by

@@ -18,7 +18,7 @@ type Authenticator struct {
 	Tokens *keys.Authenticator // nil: none are taken
 }
 
-// TokenAuthenticator returns what authenticates by the tokens of the options, for some tenants or,
+// TokenAuthenticator returns an authenticator for the tokens of the options, for some tenants or,
 // without any, for all; nil if no tokens are taken.
 func (o ListenOptions) TokenAuthenticator(serves []string, logger zerolog.Logger) *keys.Authenticator {
 	if !o.Tokens.Enabled() {

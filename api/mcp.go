@@ -76,7 +76,7 @@ func mcpRoutes(e *edge.Edge, issuer string) error {
 	return nil
 }
 
-// mcpMetadata are those of a protected resource.
+// mcpMetadata is the metadata of a protected resource.
 type mcpMetadata struct {
 	Resource string   `json:"resource"`
 	Name     string   `json:"resource_name"`

@@ -124,7 +124,7 @@ func (c *Contents) check(ctx context.Context, tenant string, n *named) (detail s
 	return n.has(size), nil
 }
 
-// has returns what is wrong with a content of that size.
+// has returns the fault of a content of that size.
 func (n *named) has(size int64) string {
 	if size != n.size {
 		return fmt.Sprintf("content %s has %d bytes; the log says %d", n.digest, size, n.size)

@@ -35,7 +35,7 @@ type listed struct {
 	left int64  // how many follow in the list
 }
 
-// validAggregate reports whether a name can be that of an aggregate: a plain subject token.
+// validAggregate reports whether a name can name an aggregate: a plain subject token.
 func validAggregate(id string) bool {
 	digest, isKey := strings.CutPrefix(id, "K-")
 	return events.ValidThreadID(id) || id == events.TenantAggregate || isKey && len(digest) == 32 && events.ValidID(digest)

@@ -22,7 +22,7 @@ func recall[V any](most int64, size func(V) int64) *recalled[V] {
 	return &recalled[V]{most: most, size: size, known: lru.New[aggregate, V](most)}
 }
 
-// of returns what read returns of a thread, or has returned.
+// of returns the cached value of a thread, or calls read and caches its result.
 func (r *recalled[V]) of(a aggregate, read func() (V, error)) (V, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -62,8 +62,8 @@ func (v *verifier) listShown(ctx context.Context) error {
 	return nil
 }
 
-// aggregates returns what is checked: the named threads, or, as a pattern, all of a tenant, or
-// of all tenants.
+// aggregates returns the aggregates to check: the named threads, or, as a pattern, all of a tenant,
+// or of all tenants.
 func (v *verifier) aggregates() []aggregate {
 	if len(v.options.Threads) == 0 {
 		return []aggregate{{anyTenant(v.options.Tenant), "*"}}

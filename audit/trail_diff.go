@@ -16,7 +16,7 @@ type TrailPoint struct {
 	Start   bool        `json:"start,omitzero"` // before the first event
 }
 
-// TrailSpan is what happened between two points of a thread.
+// TrailSpan holds the events between two points of a thread.
 type TrailSpan struct {
 	Thread  string        `json:"thread"`
 	From    int64         `json:"from"` // the version there; 0: the thread did not exist yet
@@ -25,10 +25,10 @@ type TrailSpan struct {
 	Changes []TrailChange `json:"changes"`
 }
 
-// DiffThread returns what changed in a thread between two points: documents that were added or
-// removed, and fields that changed. It folds the thread's log twice, with the folds of the
-// read models. The zero Point is the thread's end. The error is a not_found, or an
-// invalid_request, or says why the log could not be read.
+// DiffThread returns the changes of a thread between two points: documents that were added or
+// removed, and fields that changed. It folds the thread's log twice, with the folds of the read
+// models. The zero Point is the thread's end. The error is a not_found, or an invalid_request, or
+// says why the log could not be read.
 func DiffThread(ctx context.Context, log *eventlog.Log, tenant, thread string, from, to TrailPoint) (TrailSpan, error) {
 	if err := checkThread(tenant, thread); err != nil {
 		return TrailSpan{}, err

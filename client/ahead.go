@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Ahead is a subscription to a thread that is made before the command whose run it is to show: what the
-// run does comes by itself, and nothing needs to be queried. Close it.
+// Ahead is a subscription to a thread that is made before the command that starts a run. It
+// delivers the run's events and chunks, so nothing needs to be queried. Close it.
 //
 //	ahead, err := c.Ahead(ctx, thread)
 //	...

@@ -37,7 +37,7 @@ func (c *Client) Ask(ctx context.Context, thread, text string, opts ...Option) (
 	return c.AnswerOf(ctx, x)
 }
 
-// AnswerOf returns what a run that has ended has answered.
+// AnswerOf returns the answer of a run that has ended.
 func (c *Client) AnswerOf(ctx context.Context, x *events.Execution) (*Answer, error) {
 	a := &Answer{Execution: x}
 	var err error

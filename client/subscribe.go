@@ -27,7 +27,7 @@ type EventOf[T any] struct {
 // When Subscribe returns, no later event will be missed. It is a [Timeline]: each event comes once
 // and in the order of the log, a history ends without an error, and the loop may continue after an
 // *events.BrokenError. The events can be ranged over once. The error is an invalid_request if no
-// event that is stored has data of type T, else that of Timeline.
+// event that is stored has data of type T, else the timeline's error.
 func Subscribe[T any](ctx context.Context, c *Client, o SubscribeOptions) (iter.Seq2[EventOf[T], error], error) {
 	row, ok := events.RowOf(*new(T))
 	if !ok || row.Transient {

@@ -70,8 +70,8 @@ func (t *ThreadState) Refresh(ctx context.Context) error {
 // ThreadID returns the thread's id.
 func (t *ThreadState) ThreadID() string { return t.id }
 
-// AgentID returns the agent in charge: the current one if the handle was made by
-// Attach, else that of its creation or last Refresh; empty if there is none.
+// AgentID returns the agent in charge: the current one if the handle was made by Attach, else as of
+// its creation or last Refresh; empty if there is none.
 func (t *ThreadState) AgentID() string {
 	if t.charge != nil {
 		return t.charge()

@@ -112,7 +112,7 @@ func subscribeError(err error) error {
 	return events.Errorf(events.Unavailable, "subscribe to the timeline: %w", err)
 }
 
-// newTimeline returns what a follower that has subscribed delivers.
+// newTimeline returns the timeline of a follower that has subscribed.
 func newTimeline(f *follower) *Timeline {
 	running, cancel := context.WithCancel(context.Background())
 	ahead := timelineAhead

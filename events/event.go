@@ -21,9 +21,9 @@ type Event struct {
 	ThreadID  string // the aggregate, which is a thread except for keys and the tenant
 	Version   int64  // the thread's version with this event: its place in the thread, from 1
 	CommandID string
-	// CommandDigest is that of the command's name and data, by which a repeat is told from another
-	// command with the same id. Only the first event of a command has it, and only if the caller set
-	// the command's id.
+	// CommandDigest is the digest of the command's name and data, which tells a repeat from another
+	// command with the same id. Only the first event of a command has it, and only if the caller
+	// set the command's id.
 	CommandDigest string
 	CommandIndex  int    // index, from 1, in thread.commit's list of the command that made it; 0: not of a list
 	Correlation   string // the execution that it belongs to
@@ -42,7 +42,7 @@ type Event struct {
 // refers to parts of its commit is complete in them, as it is on the timeline.
 func (e *Event) Raw() []byte { return e.raw }
 
-// Schema returns the attribute dataschema: that of the decoded version, or of the catalog for
+// Schema returns the attribute dataschema: the schema of the decoded version, or of the catalog for
 // a new event.
 func (e *Event) Schema() string {
 	if e.raw != nil {

@@ -266,7 +266,8 @@ func ForkTitle(of string) string {
 	return title
 }
 
-// forked splits the title of a fork into the number of the next one and the rest.
+// forked splits the title of a fork: next is the number for the next fork, rest the title without
+// its prefix.
 func forked(title string) (next, rest string, ok bool) {
 	after, ok := strings.CutPrefix(title, "Forked")
 	if !ok {

@@ -144,8 +144,8 @@ func PickKeys(doc JSON, keys []string) (JSON, error) {
 
 // Data of the commands.
 type (
-	// MergeState applies operations to a thread's key-value state, all or none, without
-	// loading it. It opens a life of the state if there is none.
+	// MergeState applies operations to a thread's key-value state, all or none, without loading it.
+	// It starts a new life of the state if none is open.
 	MergeState struct {
 		Operations  []StateOperation `json:"operations" schema:"required,minItems=1,maxItems=10000" doc:"The operations, in order."`
 		Create      bool             `json:"create,omitzero" doc:"Create the thread if it does not exist."`

@@ -50,7 +50,7 @@ type ToolInput struct {
 	Attempt   int         // of this call by this process, from 1
 	Arguments events.JSON // an object that is valid for the tool's schema
 	State     ThreadState // of the thread; nil in a process that serves tools over NATS
-	// Rights are those of the credential that started the run; nil: those of the tenant.
+	// Rights are the rights of the credential that started the run; nil: the tenant's.
 	Rights *events.Rights
 }
 

@@ -37,9 +37,9 @@ type Forwarding struct {
 	Metrics ForwardingMetrics
 }
 
-// ForwardingMetrics receives how many processes there are, and where requests of another's
-// went: sent to the owner, returned because the owner was gone, or here at once because they
-// could not be forwarded.
+// ForwardingMetrics counts the processes, and the requests that another process owns: forwarded to
+// the owner, returned because the owner was gone, or executed here because they could not be
+// forwarded.
 type ForwardingMetrics interface {
 	Peers(n int)
 	Forwarded(outcome string)

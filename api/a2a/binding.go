@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// mediaType is that of bodies of HTTP+JSON.
+// mediaType is the media type of HTTP+JSON bodies.
 const mediaType = "application/a2a+json"
 
 // binding is how a request is answered.

@@ -71,7 +71,7 @@ type skill struct {
 	Tags        []string `json:"tags"`
 }
 
-// cardOf returns the card of an agent. url is that of JSON-RPC.
+// cardOf returns the card of an agent. url is the address of JSON-RPC.
 func cardOf(url string, a *agent) card {
 	const bearer = "bearer"
 	s := scheme{Type: "http", Scheme: bearer}

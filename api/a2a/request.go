@@ -102,7 +102,7 @@ type once struct {
 	digest string // of what the message says
 }
 
-// onceOf returns what names what a message writes.
+// onceOf returns the ids for the writes of a message.
 func (o *operation) onceOf(m *message) once {
 	out := once{name: "messageId", digest: edge.DigestOf(marshal([]any{m.TaskID, m.Parts}))}
 	key := o.r.Header.Get(edge.HeaderKey)

@@ -277,7 +277,7 @@ func keptOf(x *events.Execution) kept {
 		A2A kept `json:"a2a"`
 	}
 	if x.Settings != nil {
-		_ = json.Unmarshal(x.Settings.Metadata, &of) // another program's is none
+		_ = json.Unmarshal(x.Settings.Metadata, &of) // metadata of another program is ignored
 	}
 	return of.A2A
 }

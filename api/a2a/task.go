@@ -209,7 +209,8 @@ func (b site) partsOf(content events.JSON, thread string, data []int) (list []pa
 	return list
 }
 
-// partOf returns a file, or a program's own data, as a part. base is that of URLs of files.
+// partOf returns a file, or a program's own data, as a part. base is the prefix of the URLs of
+// files.
 func partOf(raw events.JSON, base string) (part, bool) {
 	p := runview.ReadPart(raw)
 	if strings.HasPrefix(p.Type, "data-") {

@@ -328,7 +328,7 @@ func (t *conversation) createForFiles(ctx context.Context, create events.CreateT
 	return reply.ThreadID, nil
 }
 
-// held returns what messages hold that may be large.
+// held returns the contents of messages that may be large.
 func held(list []events.NewItem) []attachment.Held {
 	all := make([]attachment.Held, len(list))
 	for i := range list {

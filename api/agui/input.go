@@ -106,7 +106,8 @@ type asked struct {
 	State   string `json:"state,omitzero"`   // the digest of its state; empty: it has none
 }
 
-// onceOf returns what names what the request writes. An Idempotency-Key counts instead of the runId.
+// onceOf returns the ids for the writes of the request. An Idempotency-Key counts instead of the
+// runId.
 func (in *input) onceOf(r *http.Request, c *edge.Caller, agent string) once {
 	o := once{name: "runId", number: numberOf(c, in.ThreadID, cmp.Or(r.Header.Get(edge.HeaderKey), in.RunID))}
 	if r.Header.Get(edge.HeaderKey) != "" {

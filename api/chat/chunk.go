@@ -32,7 +32,7 @@ type Chunk struct {
 	FinishReason     string      `json:"finishReason,omitzero"`
 }
 
-// Types of chunks. Others are those of parts.
+// Types of chunks, besides the types of parts.
 const (
 	typeStart           = "start"
 	typeStartStep       = "start-step"

@@ -20,7 +20,8 @@ type once struct {
 	digest                       string // of the body
 }
 
-// onceOf returns what a request with a body writes; nil if it has no Idempotency-Key.
+// onceOf returns the ids for the writes of a request with that body; nil if it has no
+// Idempotency-Key.
 func onceOf(r *http.Request, c *edge.Caller, body []byte) *once {
 	key := r.Header.Get(edge.HeaderKey)
 	if key == "" {
@@ -51,7 +52,8 @@ func (o *once) id(other string) string {
 	return o.command
 }
 
-// options returns those of the command of a request: the id that it has if the request has no key.
+// options returns the client options for a request's command: the derived command id, or none if
+// the request has no key.
 func (o *once) options(command string) []client.Option {
 	if command = o.id(command); command == "" {
 		return nil
@@ -95,7 +97,7 @@ func (h *chat) reopened(ctx context.Context) (*chat, error) {
 }
 
 // earlier returns the message that answers an earlier request with the same key; nil if there is
-// none. The error is that of a reused key if its body was another.
+// none. The error says that the key was reused if the earlier request had another body.
 func (h *chat) earlier(ctx context.Context) (*follow, error) {
 	x, err := h.runNamed(ctx, h.once.execution)
 	switch {

@@ -151,7 +151,7 @@ func (d *request) convert() error {
 	return nil
 }
 
-// items converts a message to items. calls are those of the messages before it.
+// items converts a message to items. calls are the calls in the messages before it.
 func (m *message) items(path string, calls map[string]bool) ([]transform.Item, error) {
 	switch m.Role {
 	case "system", "developer", "user":

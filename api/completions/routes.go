@@ -72,7 +72,7 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	return nil
 }
 
-// begin starts the run of a request, or joins that of an earlier one.
+// begin starts the run of a request, or joins the run of an earlier request.
 func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresponses.Run, error) {
 	chat, err := chatOf(r)
 	if err != nil {
@@ -104,9 +104,9 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 	}
 }
 
-// beginOnce starts the run of a request in the thread of its chat, or joins that of an earlier one. A
-// request with a name expects the thread as it was seen, if there is another try: it does what another
-// one with its name does, which has seen more.
+// beginOnce starts the run of a request in the thread of its chat, or joins the run of an earlier
+// request. A request with a name expects the thread as it was seen, if there is another try: it
+// does what another one with its name does, which has seen more.
 func (d *request) beginOnce(r *http.Request, c *edge.Caller, asked openresponses.Asked, chat string, history []said, expects bool) (*openresponses.Run, error) {
 	var p place
 	var now *client.Client

@@ -10,8 +10,8 @@ import (
 // HeaderTenant is the header in which a request at a desk names its tenant.
 const HeaderTenant = "Skein-Tenant"
 
-// Desk authenticates nobody: it is for one machine, on loopback. Every request is that of
-// Tenant, or, if Tenant is empty, of the tenant in its header Skein-Tenant.
+// Desk accepts every request without authentication: it is for one machine, on loopback. Every
+// request is that of Tenant, or, if Tenant is empty, of the tenant in its header Skein-Tenant.
 type Desk struct {
 	Tenant string
 	// Credentials says that the edge reaches NATS by credentials, which others on the machine

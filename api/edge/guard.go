@@ -110,7 +110,8 @@ func (g *guard) Request(ctx context.Context, subject string, body []byte, send f
 	return nil, g.unsent(subject)
 }
 
-// parse returns what a request on a subject asks for, or a refusal unless the principal may ask.
+// parse returns the command or query of a request on a subject, or a refusal if the principal may
+// not send it.
 func (g *guard) parse(subject string) (kind, name string, err error) {
 	kind, _, name, ok := g.names.ParseRequest(subject)
 	if !ok {

@@ -20,7 +20,7 @@ func (c *Caller) Keyed(key string) uuid.UUID {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.Tenant+"\x00"+c.Subject+"\x00"+key))
 }
 
-// DigestOf returns what tells the body of a request from others: 32 hexadecimal digits.
+// DigestOf returns a 128-bit hash of a request's body, in hexadecimal.
 func DigestOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:16])

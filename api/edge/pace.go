@@ -54,8 +54,8 @@ func (m *meters) weighSent(ctx context.Context, tenant string, bytes int) error 
 	return err
 }
 
-// pacedBody is a body that is read at its tenant's pace, so that those of many connections take
-// no more of the processor and of memory than the tenant may. Small reads count for more than
+// pacedBody is a body that is read at its tenant's pace, so that the bodies of many connections
+// take no more of the processor and of memory than the tenant may. Small reads count for more than
 // their bytes: each costs a turn of the processor.
 type pacedBody struct {
 	io.Reader

@@ -88,7 +88,8 @@ func cutPrefix(path, prefix string) (head, tail string, ok bool) {
 	return path[:len(path)-len(tail)], tail, true
 }
 
-// insteadOf returns what Skein has for clients that know a path from elsewhere, "" for any other.
+// insteadOf returns a hint to Skein's own route for a path that clients know from other servers, ""
+// for any other path.
 func insteadOf(path string) string {
 	under := func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
 	switch {

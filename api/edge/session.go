@@ -90,7 +90,7 @@ func (e *Edge) signIn(w http.ResponseWriter, r *http.Request) {
 	}{who.Tenant, who.Roles, until})
 }
 
-// SignIn begins a session for the principal of a key, in place of that of the request, and
+// SignIn begins a session for the principal of a key, which replaces the request's session, and
 // sets its cookie. It returns when the session ends.
 func (e *Edge) SignIn(w http.ResponseWriter, r *http.Request, key string) (Principal, time.Time, error) {
 	asked := r.Clone(r.Context())

@@ -11,7 +11,7 @@
 //
 // # What it does not
 //
-// It changes no file but that of the last uses. `skein access key` writes the list.
+// It writes only the file of the last uses. `skein access key` writes the list.
 //
 // # Tokens
 //

@@ -139,7 +139,7 @@ func (s *Service) refuse(reply string, err error) {
 	s.respond(reply, header, events.EncodeError(e))
 }
 
-// firstLine returns what a header holds of a text.
+// firstLine returns the part of a text that a header holds.
 func firstLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > 200 {

@@ -98,7 +98,7 @@ func (u *incoming) describe() (description, error) {
 	return u.form.describe(u.filename)
 }
 
-// commands are those of one commit.
+// commands are the commands of one commit.
 type commands struct {
 	list []events.SubCommand
 	err  error

@@ -34,7 +34,7 @@ func goOn(ctx context.Context, c *edge.Caller, d *createRequest, on *basis, inpu
 	}
 }
 
-// waitingLeg returns the leg that a request may continue with answers: that of
+// waitingLeg returns the leg that a request may continue with answers: the leg of
 // previous_response_id, of the active run of the conversation, or, without either, of the request
 // for an approval that the last item answers. It is nil if there is none.
 func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, on *basis, input []transform.Item, own func(string) bool) (*leg, error) {

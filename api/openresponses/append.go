@@ -43,8 +43,8 @@ func (a *additions) add(list []events.SubCommand, items []events.NewItem) ([]eve
 // itemOverhead is at least what an item takes in a command besides its content and metadata.
 const itemOverhead = 256
 
-// refused returns a refusal of the commit with the path that the caller's request has: that of
-// one of its items, or of its settings.
+// refused returns a refusal of the commit with its path in the caller's request: the path of one of
+// its items, or of its settings.
 func (a *additions) refused(err error) error {
 	e := *events.AsError(err)
 	if e.Details == nil {

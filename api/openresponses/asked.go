@@ -39,7 +39,7 @@ type Shown struct {
 	Text, Refusal, Reasoning string
 }
 
-// Answer is what a run comes to: it has ended, or waits for people.
+// Answer is the outcome of a run: it has ended, or waits for people.
 type Answer struct {
 	Status  string // completed, incomplete, failed, cancelled
 	Reason  string // of incomplete
@@ -97,7 +97,7 @@ func (a *Asked) key(r *http.Request) string {
 	return key
 }
 
-// Once returns what the request's Idempotency-Key stands for, "" if it has none.
+// Once returns the id for the request's Idempotency-Key, "" if it has none.
 func (a *Asked) Once(r *http.Request, c *edge.Caller) string {
 	key := a.key(r)
 	if key == "" {
@@ -228,7 +228,7 @@ func (run *Run) calls(o *transform.Item) bool {
 		slices.ContainsFunc(run.b.settings.Tools, func(t events.CallerTool) bool { return t.Name == o.Name })
 }
 
-// answer returns what a run came to: its execution then, nil if it has none, and its response.
+// answer returns the outcome of a run: its execution, nil if it has none, and its response.
 func (run *Run) answer(x *events.Execution, res *resource) *Answer {
 	a := &Answer{Status: res.Status, Created: res.CreatedAt}
 	if res.IncompleteDetails != nil {

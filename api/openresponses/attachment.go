@@ -11,7 +11,8 @@ import (
 	"github.com/skein-threads/skein/internal/attachment"
 )
 
-// held returns what items hold that may be large. The path is that of the items in the request.
+// held returns the contents of items that may be large. The path is that of the items in the
+// request.
 func held(items []events.NewItem, path string) []attachment.Held {
 	list := make([]attachment.Held, 0, 2*len(items))
 	for i := range items {

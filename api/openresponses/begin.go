@@ -182,8 +182,9 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 // newThread returns the id of the thread that a request begins.
 func newThread(id uuid.UUID) string { return "T-" + id.String() }
 
-// number returns the number of the response to a request. In a thread that there was before it tells
-// that thread, but not that of another protocol, whose clients read nothing by it.
+// number returns the number of the response to a request. For an existing thread of Open Responses
+// it names the thread. For a thread of another protocol it does not, since that protocol's clients
+// do not read by it.
 func (d *createRequest) number(id uuid.UUID, thread string) string {
 	number := hex.EncodeToString(id[:])
 	if thread != "" && thread != newThread(id) && !d.foreign {

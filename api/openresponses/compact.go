@@ -110,8 +110,8 @@ func summarizes(ctx context.Context, c *edge.Caller, name string) error {
 	return events.Invalid("/model", "%s is a reactor without a model, and could write no summary; name an agent or a model that is defined", clipped(name))
 }
 
-// toCompact returns the thread that a request wants compacted: that of a response, or one with
-// the request's input, after a response if it names one.
+// toCompact returns the thread that a request wants compacted: the thread of a response, or one
+// with the request's input, after a response if it names one.
 func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID) (thread string, seq int64, err error) {
 	if len(d.input) == 0 && d.PreviousResponseID == "" {
 		return "", 0, events.Invalid("/input", "there is nothing to compact; give an input or a previous_response_id")

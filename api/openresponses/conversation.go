@@ -24,8 +24,8 @@ type conversation struct {
 	Metadata  map[string]string `json:"metadata"`
 }
 
-// conversationID returns the id of a conversation: that of its thread, where that is a UUID
-// with the prefix that clients check.
+// conversationID returns the id of a conversation: its thread's id, where that is a UUID with the
+// prefix that clients check.
 func conversationID(thread string) string {
 	if rest, ok := strings.CutPrefix(thread, "T-"); ok {
 		return "conv_" + strings.ReplaceAll(rest, "-", "")

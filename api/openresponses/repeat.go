@@ -87,7 +87,7 @@ func (d *createRequest) forkKey(id uuid.UUID) string {
 	return "resp:" + hex.EncodeToString(id[:])
 }
 
-// joins makes the run of an earlier request that of this one.
+// joins answers this request with the run of an earlier request.
 func (b *begun) joins(ctx context.Context, c *client.Client, x *events.Execution) error {
 	if runstream.IsQueued(x) {
 		b.queued, b.waiting = true, x

@@ -69,7 +69,7 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	return nil
 }
 
-// shown returns what a request over JSON is answered with: the leg as it is now in the
+// shown returns the body of the answer to a request over JSON: the leg as it is now in the
 // background, otherwise when it has ended.
 func (b *begun) shown(ctx context.Context) (leg, error) {
 	switch {
@@ -148,7 +148,7 @@ func ends(kind string) bool {
 	return kind == "response.completed" || kind == "response.failed" || kind == "response.incomplete"
 }
 
-// found returns what a response shows that can be read: it is stored, and was not deleted.
+// found returns the leg of a response that can be read: it is stored, and was not deleted.
 func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, leg, error) {
 	upToDate, err := c.Client.UpToDate(ctx)
 	if err != nil {

@@ -150,7 +150,7 @@ func (s *socket) evict(id string) {
 	}
 }
 
-// failure returns what tells of an error, after which the socket stays open.
+// failure returns the frame for an error that leaves the socket open.
 func failure(streamID events.JSON, err error) any {
 	p, status := problemOf(err)
 	return struct {

@@ -29,7 +29,7 @@ const (
 	atKind   // a version or a time
 )
 
-// fieldsOf returns the fields of a query's data, those of embedded structs among them. Fields
+// fieldsOf returns the fields of a query's data, including the fields of embedded structs. Fields
 // that no parameter can be are left out; a test shows that there are none.
 func fieldsOf(data any) []field { return appendFields(nil, reflect.TypeOf(data)) }
 

@@ -121,7 +121,7 @@ func tag(r Row) string {
 	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(r.Path, "/api/"), ".json"), "/")[0]
 }
 
-// summary is the row's own, or that of what it does.
+// summary is the row's own summary, or the summary of its command or query.
 func (r Row) summary() string {
 	if r.Doc != "" {
 		return r.Doc
@@ -247,7 +247,7 @@ func (d *description) body(r Row) node {
 	return nil
 }
 
-// request describes the body of a command: that of the contract without its actor.
+// request describes the body of a command: as in the contract, but without the actor.
 func (d *description) request(command string) node {
 	c, _ := events.LookupCommand(command)
 	properties := node{}

@@ -27,7 +27,7 @@ type Row struct {
 // pattern returns the row's pattern for the router.
 func (r Row) pattern() string { return r.Method + " " + r.Path }
 
-// handler returns what serves the row.
+// handler returns the handler that serves the row.
 func (r Row) handler(s *service) edge.Handler {
 	switch {
 	case r.serve != nil:
@@ -55,7 +55,7 @@ func (r Row) pathValues(req *http.Request) map[string]string {
 // hasThread reports whether the path names a thread.
 func (r Row) hasThread() bool { return strings.Contains(r.Path, "{thread}") }
 
-// service is what the handlers share.
+// service holds the state that the handlers share.
 type service struct {
 	Options
 	feeds     *feeds

@@ -11,7 +11,7 @@ import (
 )
 
 // Live follows a run from before the command that begins it, so that nothing of the run needs to be
-// queried. A nil Live is that of a run which is read by queries.
+// queried. A nil Live means that the run is read by queries.
 //
 //	live := runstream.Ahead(ctx, client, thread)
 //	reply, err := client.Commit(ctx, thread, commands)
@@ -68,8 +68,8 @@ func (l *Live) Close() {
 // Chunks makes [client.Client.Chunks] read the run's chunks, while its events are read.
 func (l *Live) Chunks() client.ChunkOption { return l.ahead.Chunks() }
 
-// Record is what a run has done, folded from the events of its thread: what execution.get, step.list and
-// part.list tell of it.
+// Record is the progress of a run, folded from the events of its thread: what execution.get,
+// step.list and part.list tell of it.
 type Record struct {
 	Execution *events.Execution
 	Steps     []string // ids, in order

@@ -2,8 +2,8 @@
 // client of a running server.
 //
 // It has no logic of its own. What all commands share is in cli, the commands of those who run a
-// Skein in operator, and those of those who use its threads in user. The tests here run the program
-// that is built.
+// Skein in operator, and commands for the users of its threads in user. The tests here run the
+// program that is built.
 package main
 
 import (

@@ -38,7 +38,7 @@ func (s *State) effect(id string) (effectState, bool) {
 	return effectState{}, false
 }
 
-// EffectRights returns the rights with which an effect runs; nil: those of the tenant.
+// EffectRights returns the rights with which an effect runs; nil: the tenant's.
 func (s *State) EffectRights(id string) *events.Rights {
 	v, _ := s.effect(id)
 	return v.Rights

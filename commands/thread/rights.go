@@ -41,8 +41,8 @@ func (m *decider) mayCall(d events.QueueTool) error {
 	return events.Errorf(events.Forbidden, "queue a call of %.100s: the credential is limited, and the thread's agent does not list that tool; list it in the agent's definition, or use a credential that can %s", d.Name, events.CanTools)
 }
 
-// mayAsk refuses another agent than that of the thread for a credential that is limited to threads:
-// the other one may list what the thread's own does not.
+// mayAsk refuses an agent other than the thread's for a credential that is limited to threads: the
+// other one may list what the thread's own does not.
 func (m *decider) mayAsk(agent string) error {
 	if agent == "" || !m.heldToAgent() {
 		return nil

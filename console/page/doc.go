@@ -21,7 +21,7 @@
 //
 // # What it promises
 //
-//   - A page asks through the [Ask], whose client is that of the request's principal. There
+//   - A page asks through the [Ask], whose client acts as the request's principal. There
 //     is no other way to a tenant's data, so that the console can do nothing that the
 //     principal may not.
 //   - A page that a principal may not see is neither linked nor shown. A link is a comfort;

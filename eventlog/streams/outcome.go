@@ -57,8 +57,8 @@ const (
 	codeNoMessage          = 10037 // to a read: there is none (10059 is: there is no stream)
 )
 
-// Classify says what an answer means: the one place that knows the server's error
-// codes. err is that of the request, refused the error within its reply.
+// Classify says what an answer means: the one place that knows the server's error codes. err is the
+// error of the request, refused the error within its reply.
 func Classify(err error, refused *Refusal) Outcome {
 	var full *FullError
 	switch {

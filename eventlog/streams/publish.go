@@ -22,8 +22,8 @@ const (
 	headerBatchCommit   = "Nats-Batch-Commit"
 )
 
-// Ack is JetStream's answer to a publish. Of a batch, Seq is that of its last
-// message, and the others precede it without a gap.
+// Ack is JetStream's answer to a publish. Of a batch, Seq is the sequence of its last message, and
+// the others precede it without a gap.
 type Ack struct {
 	Error   *Refusal `json:"error"`
 	Seq     uint64   `json:"seq"`

@@ -283,7 +283,7 @@ func inPhase(parts []events.JSON, phase events.JSON) []events.JSON {
 	return parts
 }
 
-// textKept is kept of a content that is a string: the text is that of the item's only part.
+// textKept is kept if the content is a string: it is the text of the item's only part.
 const textKept = `""`
 
 // onlyText returns the text of the only part of a content, as JSON; nil if it has others.

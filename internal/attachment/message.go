@@ -13,8 +13,8 @@ type Held struct {
 	Path string
 }
 
-// Large reports whether Store would store contents of a message. The error is that of Store for one that
-// is too large: nothing has been stored then.
+// Large reports whether Store would store contents of a message. The error is the one that Store
+// returns for one that is too large: nothing has been stored then.
 func Large(message ...Held) (large bool, err error) {
 	for _, h := range message {
 		_, err := Extract(*h.JSON, ItemBytes, func(Content) error {

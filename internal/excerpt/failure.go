@@ -6,7 +6,7 @@ import (
 )
 
 // OfError returns the text of an error that code outside of Skein has made, of at most so many
-// bytes. Its Error method may panic, as that of a nil pointer does: the text says its type then.
+// bytes. Its Error method may panic, as on a nil pointer: then the text names its type.
 func OfError(err error, most int) (text string) {
 	defer func() {
 		if recover() != nil {

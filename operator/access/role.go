@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Role is what a user is there for. Docs: docs/access.md.
+// Role says what a user may do. Docs: docs/access.md.
 type Role string
 
 // The roles. Publisher and Subscriber belong to a tenant, and may be one user's

@@ -131,8 +131,8 @@ type named struct {
 	Name string `json:"name"`
 }
 
-// Settings takes the params text and reasoning, and what tool_choice names. Of allowed_tools, which
-// other protocols do not have, the others are removed from the turn.
+// Settings takes the params text and reasoning, and what tool_choice names. allowed_tools removes
+// all other tools from the turn, since other protocols have no such choice.
 func (t *Turn) Settings() (s Settings, err error) {
 	var reasoning struct {
 		Effort string `json:"effort"`

@@ -34,10 +34,9 @@ type effectResult struct {
 // effect is an effect in another process.
 type effect struct{ caller }
 
-// Effect returns the effect that processes serve on skein.effect.{name}. If none does,
-// the error is a *runtime.RetryError with NotMade, so that the effect waits for one.
-// The error of Effect is an invalid_request for the name, or says what is wrong with an
-// option.
+// Effect returns the effect that processes serve on skein.effect.{name}. If no process serves it, a
+// firing fails with a *runtime.RetryError with NotMade, so the effect waits for a process. Effect
+// itself returns an invalid_request if the name or an option is invalid.
 func Effect(nc *nats.Conn, names events.Names, name string, opts ...Option) (runtime.Effect, error) {
 	subject, err := names.Effect(name)
 	if err != nil {

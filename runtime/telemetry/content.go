@@ -73,7 +73,8 @@ func (r *run) says(step, kind string, raw events.JSON) {
 	}
 }
 
-// quote keeps what the step says of a call of a model or a tool.
+// quote keeps the output of a model's call, or the arguments and result of a tool's call, as the
+// step recorded them.
 func (r *run) quote(s *runview.Span) {
 	step := r.said[r.Span(s.Parent)]
 	if step == nil || len(step.pieces) == 0 {

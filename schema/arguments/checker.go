@@ -40,8 +40,8 @@ func (c *Checker) CheckSchema(schema events.JSON) error {
 	return err
 }
 
-// Check checks a call's arguments against a schema. The error is an *Error, as that of
-// Schema.Check, or that of CheckSchema.
+// Check checks a call's arguments against a schema. The error is an *Error as from Schema.Check, or
+// the error of CheckSchema.
 func (c *Checker) Check(schema, arguments events.JSON) error {
 	s, err := c.cachedSchema(schema)
 	if err != nil {

@@ -40,7 +40,7 @@ type view struct {
 	own    *events.Thread // the thread that reads; nil: none
 	run    bool
 	rights *events.Rights    // of the run
-	user   string            // whose threads a run may read; "": those of no user
+	user   string            // the user whose threads a run may read; "": threads without a user
 	owner  map[string]*owner // of main threads, by id
 }
 

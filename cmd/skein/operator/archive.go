@@ -63,7 +63,7 @@ func (a *app) archive(ctx context.Context, r *remote, o archive.Options, threads
 }
 
 // withArchiver opens the log for work on threads, and prints the result of each: as JSON, or as a
-// row of a table. The error is that of the work, or else the last thread's that failed.
+// row of a table. The error is the work's own, or else the error of the last thread that failed.
 func (a *app) withArchiver(
 	ctx context.Context, r *remote, threads, columns []string, row func(archive.Result) []string,
 	work func(archiver *archive.Archiver, threads []string, done func(archive.Result), failed func(string, error)) error,

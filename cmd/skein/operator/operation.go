@@ -70,7 +70,7 @@ func (a *app) listOperations(ctx context.Context, r *remote) error {
 	return t.Flush()
 }
 
-// operationScope returns what an operation was done to, in words.
+// operationScope returns the scope of an operation, in words.
 func operationScope(o *events.Operation) string {
 	of := cmp.Or(o.Tenant, "all tenants")
 	if o.Partial {
@@ -82,7 +82,7 @@ func operationScope(o *events.Operation) string {
 	return of
 }
 
-// operationResult returns what came of an operation, in words.
+// operationResult returns the result of an operation, in words.
 func operationResult(o *events.Operation) string {
 	switch {
 	case o.Failed:
