@@ -245,7 +245,7 @@ func (a *Archiver) write(ctx context.Context, last *events.Commit, h *history) (
 	return record, d, errors.As(err, &conflict), err
 }
 
-// history is what was read of a thread to archive.
+// history holds the commits that were read of a thread to archive.
 type history struct {
 	state  *thread.State
 	older  bool     // it has archived commits already

@@ -26,7 +26,7 @@ type FileError struct {
 
 func (e *FileError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Problem) }
 
-// FileReport is what a file says about itself, after verification.
+// FileReport describes a verified file.
 type FileReport struct {
 	Header   FileHeader `json:"header"`
 	Manifest Manifest   `json:"manifest"`

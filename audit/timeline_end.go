@@ -16,7 +16,7 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// retention is what the timeline must still show.
+// retention determines which events the timeline must still have.
 type retention struct {
 	age    time.Duration // 0: unlimited
 	state  jetstream.StreamState

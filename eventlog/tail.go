@@ -31,7 +31,7 @@ type Tail struct {
 	atEnd    bool  // see BeganAtEnd
 }
 
-// Entry is what a Tail returns: a commit, or why it cannot be read.
+// Entry is an entry of a Tail: a commit, or the reason why it cannot be read.
 type Entry struct {
 	Seq    uint64
 	Time   time.Time      // when the log stored it

@@ -36,7 +36,7 @@ type FileRecord struct {
 	Stamp
 }
 
-// ThreadFileList is what a directory holds, as a thread state returns it.
+// ThreadFileList lists a directory, as a thread state returns it.
 type ThreadFileList struct {
 	Entries []ThreadFile `json:"entries"` // by name
 }

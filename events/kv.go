@@ -39,7 +39,7 @@ type ListKV struct {
 	Cursor string `json:"cursor,omitzero" schema:"maxLength=1024" doc:"nextCursor of the page before."`
 }
 
-// KVEntry is what kv.get answers.
+// KVEntry is the answer of kv.get.
 type KVEntry struct {
 	Exists bool `json:"exists" schema:"required" doc:"The key has a value."`
 	Value  JSON `json:"value,omitzero" doc:"The value."`

@@ -21,7 +21,7 @@ func (OperationKind) Enum() []string {
 	return []string{string(AuditOperation), string(BackupOperation)}
 }
 
-// Operation is what an operator's program did with what Skein stores, as the program reports it:
+// Operation is an action of an operator's program on Skein's store, as the program reports it:
 // numbers and times, and nothing that is stored.
 type Operation struct {
 	Kind       OperationKind    `json:"kind" schema:"required" doc:"An audit verifies what is stored; a backup copies what is not derived."`

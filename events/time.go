@@ -72,7 +72,7 @@ func ParseTime(s string) (Time, error) {
 	return t, nil
 }
 
-// badTime is what is wrong with a time.
+// badTime is the fault of a time.
 type badTime int
 
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// removals is what a runner knows of the notes of removed documents, see [buckets.Removal]. It
+// removals records how far the notes of removed documents are complete, see [buckets.Removal]. It
 // belongs to the goroutine of Run.
 type removals struct {
 	noted bool      // every removal that may not be on the disk yet has a note

@@ -150,7 +150,7 @@ func (l *level) of(name string, kind Kind) int64 {
 	return 0
 }
 
-// Hold is what an admitted request holds. It is safe for concurrent use.
+// Hold is the places that an admitted request occupies, by kind. It is safe for concurrent use.
 type Hold struct {
 	gate  *Gate
 	names []string

@@ -119,7 +119,7 @@ func (o *once) command() string { return "a2a-" + o.number }
 // answer returns the id of the command of a message that answers what people are asked.
 func (o *once) answer() string { return o.command() + "-" + o.digest }
 
-// kept is what an execution keeps of the message that began it.
+// kept is the metadata that an execution keeps of the message that began it.
 type kept struct {
 	MessageID string      `json:"messageId"`
 	Request   string      `json:"request"` // the digest

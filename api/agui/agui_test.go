@@ -219,8 +219,8 @@ func TestResume_Refused(t *testing.T) {
 	}
 	w.outcome(a.resume(resolved(i, object{"approved": true})))
 	a.more = object{"resume": []object{resolved(i, object{"approved": false})}}
-	if status, body := w.post("/agui/triage", a.input("late")); status != 400 || !strings.Contains(body, "differently") {
-		t.Errorf("answered differently: %d %s", status, body)
+	if status, body := w.post("/agui/triage", a.input("late")); status != 400 || !strings.Contains(body, "otherwise") {
+		t.Errorf("answered otherwise: %d %s", status, body)
 	}
 }
 

@@ -16,7 +16,7 @@ const keyPrefix = "agui:"
 // mostBranches bounds the forks that are compared with a history.
 const mostBranches = 64
 
-// conversation is what a request sees of a thread and its forks.
+// conversation is a request's view of a thread and its forks.
 type conversation struct {
 	id       string
 	caller   *edge.Caller

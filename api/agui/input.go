@@ -168,7 +168,7 @@ func (o *once) mark(item *events.NewItem) error {
 	return nil
 }
 
-// kept is what an execution keeps of the request that began it.
+// kept is the metadata that an execution keeps of the request that began it.
 type kept struct {
 	RunID       string `json:"runId"`
 	ParentRunID string `json:"parentRunId,omitzero"`

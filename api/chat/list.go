@@ -123,8 +123,8 @@ func waitingItem(d *events.NewItem) *events.Item {
 	return item
 }
 
-// runs is what the executions of a chat say of its messages. They are read in the order of the
-// messages that they write, as far as the messages go that are shown.
+// runs holds the data of a chat's executions that its messages need. They are read in the order of
+// the messages that they write, as far as the messages go that are shown.
 type runs struct {
 	chat *chat
 	next events.ListExecutions // the page that is read next

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// request is what a gateway asks of the process that has the keys.
+// request is a gateway's request to the process that has the keys.
 type request struct {
 	IDs  []string             `json:"ids,omitempty"`  // of the keys that it wants
 	Used map[string]time.Time `json:"used,omitempty"` // when keys were last used there

@@ -13,8 +13,8 @@ import (
 	"github.com/skein-threads/skein/runview"
 )
 
-// leg is what one response shows of a run. The response ends where the run waits for people: the
-// response to their answers shows the next leg of the same run.
+// leg is the part of a run that one response shows. The response ends where the run waits for
+// people: the response to their answers shows the next leg of the same run.
 type leg struct {
 	x *events.Execution
 	n int // its place among the legs of the run, from 0

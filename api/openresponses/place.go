@@ -21,14 +21,14 @@ type place struct {
 	forks   *events.Execution // the thread is forked at this response first
 }
 
-// basis is what a request goes on from, which is read once: a conversation, or a response.
+// basis is the conversation or the response that a request continues from. It is read once.
 type basis struct {
-	client *client.Client // shows at least as much; nil: the request goes on from nothing
+	client *client.Client // shows at least as much; nil: the request continues from nothing
 	thread *events.Thread // the conversation
 	leg    *leg           // the response; nil: there is no such one
 }
 
-// basisOf returns what a request goes on from.
+// basisOf returns what a request continues from.
 func basisOf(ctx context.Context, c *edge.Caller, d *createRequest) (on basis, err error) {
 	switch {
 	case d.Conversation != nil:

@@ -207,7 +207,8 @@ func (d *createRequest) generates() bool { return d.Generate == nil || *d.Genera
 
 func (d *createRequest) stored() bool { return d.Store == nil || *d.Store }
 
-// echo is what a response repeats of its request, in the metadata of the run's settings.
+// echo holds the parameters of a request that its response repeats, in the metadata of the run's
+// settings.
 type echo struct {
 	Model              string            `json:"model"`
 	PreviousResponseID string            `json:"previousResponseId,omitzero"`

@@ -30,7 +30,7 @@ const (
 	pagesOfActive = 10               // of runs in which the first request is sought
 )
 
-// retry is what a client says of an attempt at a request.
+// retry describes an attempt at a request, as the client's headers do.
 type retry struct {
 	told   bool          // it says which attempt this is
 	within time.Duration // how long ago the first one may have been made; 0: this is the first

@@ -172,7 +172,7 @@ func (one *feed) add(e entry) {
 	one.news = make(chan struct{})
 }
 
-// view is what a feed has after a version.
+// view is the state of a feed after a version.
 type view struct {
 	entries []entry // what follows, if nothing is missing
 	missing bool    // something before the tail: read the log

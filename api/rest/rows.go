@@ -92,7 +92,7 @@ func relationRows() []Row {
 	}
 }
 
-// tenantRows are what belongs to no thread.
+// tenantRows are the routes that belong to no thread.
 func tenantRows() []Row {
 	definition := map[string]string{"kind": "kind", "name": "name"}
 	return []Row{

@@ -2,7 +2,7 @@ package rest
 
 import "reflect"
 
-// shown is what OpenAPI says of a route with a handler of its own. The zero value is what its
+// shown is the OpenAPI description of a route with a handler of its own. The zero value is what its
 // command or query says.
 type shown struct {
 	parameters []field

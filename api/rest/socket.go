@@ -31,7 +31,7 @@ type socket struct {
 	watched map[string]bool     // of the read loop alone
 }
 
-// frame is what a client sends.
+// frame is a frame from a client.
 type frame struct {
 	Type    string         `json:"type"`
 	What    []string       `json:"what"`

@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Copied is what a fork copies of its parent.
+// Copied holds everything that a fork copies of its parent.
 type Copied struct {
 	Title, AgentID, UserID string
 	Env                    events.JSON

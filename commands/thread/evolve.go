@@ -258,7 +258,7 @@ type pending struct {
 	Cut     *int64                  `json:"cut,omitzero"` // the first place that is hidden; nil: none is
 }
 
-// inheritedEdit is what an event does to one inherited item.
+// inheritedEdit is the effect of an event on one inherited item.
 type inheritedEdit struct {
 	Item    string `json:"item"`
 	Silent  *bool  `json:"silent,omitzero"`

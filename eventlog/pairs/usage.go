@@ -25,7 +25,8 @@ type usages struct {
 	known map[string]usage
 }
 
-// usage is what a tenant's bucket held, and what this process has written since.
+// usage counts the keys and bytes in a tenant's bucket: as it was read, plus this process's writes
+// since.
 type usage struct {
 	keys, bytes int64
 	at          time.Time

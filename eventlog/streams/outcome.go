@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Outcome is what the server's answer to a publish means.
+// Outcome is the meaning of the server's answer to a publish.
 type Outcome int
 
 // Outcomes of a publish.

@@ -7,9 +7,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Wire is what the log needs of a connection to NATS. *nats.Conn is one, and
-// says what each method does; dev/sim has another, whose server is
-// simulated.
+// Wire is the subset of a NATS connection that the log uses. *nats.Conn is one, and says what each
+// method does; dev/sim has another, whose server is simulated.
 type Wire interface {
 	PublishMsg(m *nats.Msg) error
 	PublishRequest(subject, reply string, data []byte) error

@@ -28,7 +28,7 @@ var contract string
 // unknown stands for what the program was not told.
 const unknown = "unknown"
 
-// Info is what a program was built from.
+// Info is the build information of a program.
 type Info struct {
 	Version  string // as 0.1.0; devel if it was built from a checkout
 	Commit   string // of the repository; unknown outside of one

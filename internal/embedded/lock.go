@@ -14,7 +14,7 @@ import (
 // versions of Skein open one store.
 const lockName = "skein.lock"
 
-// errLocked is what tryLock returns when somebody else has the lock.
+// errLocked is the error of tryLock if another process has the lock.
 var errLocked = errors.New("locked")
 
 // storeLock is the exclusive right to a store directory. It belongs to the open

@@ -34,7 +34,7 @@ const (
 	skeinUser   = "skein" // the administrator that Skein is
 )
 
-// state is what the folder knows.
+// state is the content of the folder's state file.
 type state struct {
 	Prefix   string            `json:"prefix"`
 	Operator string            `json:"operator"` // token; a server cannot be told another one while it runs

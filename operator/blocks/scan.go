@@ -20,7 +20,7 @@ type Damage struct {
 	Stray bool
 }
 
-// Summary is what a block holds.
+// Summary describes the content of a block.
 type Summary struct {
 	Compressed  bool
 	First, Last uint64 // sequences of messages, also of erased ones; 0: none
@@ -172,7 +172,7 @@ func (s *scan) damage(d Damage) {
 	s.Damages, s.open = append(s.Damages, d), true
 }
 
-// sector is what a disk writes whole.
+// sector is the number of bytes that a disk writes atomically.
 const sector = 512
 
 // torn reports whether a write may have ended here before it was done: the record

@@ -142,7 +142,7 @@ type stream struct {
 	unsealed []sealedBlock          // the same, in any order
 }
 
-// blockRead is what was found of a block.
+// blockRead is the result of reading a block.
 type blockRead struct {
 	blocks.Summary
 	err   error

@@ -41,7 +41,7 @@ func (b *builder) forget(files []blockFile) {
 	})
 }
 
-// erased is what a stream says of what it erased.
+// erased is a stream's record of the messages that it erased.
 type erased struct {
 	entries string            // what the subjects of descriptions begin with
 	threads map[string]uint64 // by subject: the sequence of the commit that purged it

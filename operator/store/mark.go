@@ -20,7 +20,7 @@ const (
 	markFormat = 1
 )
 
-// mark is what a store has had, kept outside the streams that it speaks of.
+// mark records how far each stream of a store had got. It is kept outside those streams.
 type mark struct {
 	Format  int               `json:"format"`
 	Streams map[string]uint64 `json:"streams"`           // by account/name: the last sequence that was stored
@@ -28,7 +28,7 @@ type mark struct {
 	Derived []string          `json:"derived,omitempty"` // after a clean stop, the paths of the blocks of derived streams
 
 	Empty    map[string]uint64 `json:"empty,omitempty"`    // by account/name: the last sequence at which it held no message
-	Repaired bool              `json:"repaired,omitempty"` // it goes on without something that was lost
+	Repaired bool              `json:"repaired,omitempty"` // it continues without something that was lost
 }
 
 // stamp tells whether a file was changed.

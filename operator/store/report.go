@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Report is what a check found.
+// Report is the result of a check.
 type Report struct {
 	Dir     string   `json:"dir"`
 	Streams []Stream `json:"streams"`
@@ -27,7 +27,7 @@ func (r *Report) count(damages []Damage) {
 	}
 }
 
-// Stream is what a check found of one stream.
+// Stream is the result of a check for one stream.
 type Stream struct {
 	Account  string `json:"account"`
 	Name     string `json:"name"`

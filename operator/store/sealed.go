@@ -25,7 +25,7 @@ const sealedName = "skein.sealed"
 // sealedAtOnce is how many blocks are read for the list each time, at most.
 const sealedAtOnce = 4
 
-// sealedBlock is what the list says of a block.
+// sealedBlock is the list's entry of a block.
 type sealedBlock struct {
 	First    uint64 `json:"first"` // sequences
 	Last     uint64 `json:"last"`

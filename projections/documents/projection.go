@@ -47,7 +47,7 @@ func (p Projection) Decode(raw []byte) (doc any, seq uint64, err error) {
 	return doc, p.shows(doc), nil
 }
 
-// reaction is what a read model does with one event.
+// reaction applies one event to a read model.
 type reaction struct {
 	on    events.Type
 	makes bool // the event creates the document: there cannot be one before it

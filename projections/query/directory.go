@@ -39,7 +39,7 @@ type memberSets struct {
 	runs  map[uint32]*events.ThreadRun // active runs, by their thread's index in list
 }
 
-// listed is what the directory knows of a thread.
+// listed is the directory's entry of a thread.
 type listed struct {
 	id       string // packed
 	key      string

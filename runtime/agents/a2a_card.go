@@ -26,7 +26,7 @@ const (
 	jsonRPC  = "JSONRPC"
 )
 
-// card is what an agent's card says of its interfaces: of 1.0, and of 0.3.
+// card is the interfaces in an agent's card: those of A2A 1.0, and of 0.3.
 type card struct {
 	Interfaces []struct {
 		URL     string `json:"url"`

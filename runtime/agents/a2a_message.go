@@ -116,7 +116,7 @@ func (t *a2aTool) get(ctx context.Context, a *a2aAgent, id string) (*answer, err
 	return &answer{task: got}, nil
 }
 
-// answer is what an agent has answered: a task, or a message alone.
+// answer is an agent's answer: a task, or a message alone.
 type answer struct {
 	task    *task
 	message *report

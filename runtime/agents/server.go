@@ -58,7 +58,7 @@ func looking(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, lookFor, fmt.Errorf("no answer within %s", lookFor))
 }
 
-// found is what a definition of a tool offers an agent.
+// found is the tools that a definition offers an agent.
 type found struct {
 	tools   []runtime.Tool
 	version int64

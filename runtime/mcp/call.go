@@ -29,7 +29,7 @@ type failure struct {
 
 const (
 	maxTries  = 3               // of a request that was not sent
-	probeTime = 5 * time.Second // a server's time to show that it is alive
+	probeTime = 5 * time.Second // how long a server may take to answer a ping
 )
 
 // request sends a request to a server, on a new session if the current one turned out

@@ -30,8 +30,8 @@ type Config struct {
 	// not_found if it was deleted.
 	Thread func(ctx context.Context, tenant, thread string, seq uint64) (*events.Thread, error)
 
-	// Push returns the endpoint of a push, if the operator allows it, and Update what it is told of an
-	// event, which is in the log at a sequence. Without them no pushes are sent.
+	// Push returns the endpoint of a push, if the operator allows it. Update returns the
+	// notification of an event, which is in the log at a sequence. Without them no pushes are sent.
 	Push   func(to *events.SetPush) (remote.Endpoint, error)
 	Update func(ctx context.Context, to *events.SetPush, e *events.Event, seq uint64) (*Update, error)
 

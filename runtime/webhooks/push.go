@@ -16,11 +16,11 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// Update is what an endpoint is told of a run.
+// Update is a notification about a run for an endpoint.
 type Update struct {
 	Type string // of the body
-	Body []byte // nil: it is told nothing
-	Last bool   // it is told nothing after that
+	Body []byte // nil: nothing is sent
+	Last bool   // nothing is sent after this
 }
 
 // push is what a hook sends instead of events: the updates of one run.

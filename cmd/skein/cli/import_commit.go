@@ -88,7 +88,7 @@ func (p *planner) end() {
 	p.group, p.counted = nil, counts{}
 }
 
-// cost is what a command takes in a request.
+// cost is the size of a command in a request.
 func (p planned) cost() int { return len(p.command.Data) + len(p.command.Command) + 32 }
 
 func (c *commit) fits(commands, bytes int) bool {

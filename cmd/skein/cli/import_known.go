@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// known is what the log already has of a conversation.
+// known holds the parts of a conversation that the log already has.
 type known struct {
 	commands map[string]bool   // ids of the commands that were done
 	made     map[string]bool   // ids of the items that were made
@@ -15,7 +15,7 @@ type known struct {
 	ended    map[string]bool   // ids of the executions that have ended
 }
 
-// nothing is what the log has of a new thread.
+// nothing is the known of a new thread.
 func nothing() known {
 	return known{commands: map[string]bool{}, made: map[string]bool{}, stepOf: map[string]string{}, ended: map[string]bool{}}
 }

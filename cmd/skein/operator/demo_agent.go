@@ -18,7 +18,7 @@ const DemoAgent = "support"
 // pace is how long the agent thinks about a word.
 const pace = 25 * time.Millisecond
 
-// order is what the tool find_order looks for.
+// order is the arguments of the tool find_order.
 type order struct {
 	ID int64 `json:"id"`
 }

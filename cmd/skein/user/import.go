@@ -38,7 +38,7 @@ func (a *app) importCommand() *cobra.Command {
 	return cmd
 }
 
-// files is what is imported, and how much of it has been read.
+// files holds the files of an import, and how much of them has been read.
 type files struct {
 	sources []cli.ImportSource
 	bytes   int64 // of all of them; 0 if unknown

@@ -13,7 +13,7 @@ import (
 // manifestUnchanged is the outcome of a definition that is as it is to be.
 const manifestUnchanged events.DefinitionOutcome = "unchanged"
 
-// manifestOutcome is what an apply did, or would do, to a definition.
+// manifestOutcome is the effect of an apply, or of its dry run, on a definition.
 type manifestOutcome struct {
 	Kind    events.DefinitionKind    `json:"kind"`
 	Name    string                   `json:"name"`
