@@ -53,4 +53,8 @@ func TestCheck_PermissionDenied(t *testing.T) {
 	if _, err := store.Repair(t.Context(), store.RepairConfig{Config: cfg, AcceptLoss: true}); !errors.As(err, &denied) {
 		t.Errorf("a repair says %v", err)
 	}
+	cfg.Derived = func(string) bool { return true }
+	if _, err := store.Open(t.Context(), cfg); !errors.As(err, &denied) || !strings.Contains(err.Error(), block) {
+		t.Errorf("a start with such a block of a derived stream says %v", err)
+	}
 }

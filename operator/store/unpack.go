@@ -75,7 +75,13 @@ func (c Config) keepReadable(ctx context.Context) ([]Damage, error) {
 	}
 	var out []Damage
 	for _, s := range found {
+		if err := s.denied(); err != nil {
+			return nil, &DeniedError{Dir: c.Dir, Cause: err}
+		}
 		for i, read := range s.read {
+			if read != nil && read.err != nil {
+				return nil, read.err
+			}
 			if read == nil || len(read.Damages) == 0 || read.Damages[0].Torn && i == len(s.read)-1 {
 				continue // what a crash has left of a last record, the server removes itself
 			}
